@@ -1,0 +1,52 @@
+# Every target does its own set-up: a virtual environment in .venv and the project in it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := out
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test slow lint docs bench clean
+
+help: ## Show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(BIN)/.installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip 2>/dev/null || true
+	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+demo: $(BIN)/.installed ## Release a sample table and show the result
+	@mkdir -p $(DEMO)
+	@echo '$$ dpsynth check configs/people_marginals.yaml'
+	@$(BIN)/dpsynth check configs/people_marginals.yaml
+	@echo '$$ dpsynth release configs/people_marginals.yaml'
+	@$(BIN)/dpsynth release configs/people_marginals.yaml --ledger $(DEMO)/ledger.sqlite
+	@echo '$$ dpsynth release configs/trips_pmm.yaml'
+	@$(BIN)/dpsynth release configs/trips_pmm.yaml --ledger $(DEMO)/ledger.sqlite
+	@echo '$$ dpsynth verify out/trips.audit.public.json'
+	@$(BIN)/dpsynth verify $(DEMO)/trips.audit.public.json --ledger $(DEMO)/ledger.sqlite
+	@echo; echo "The first synthetic people:"
+	@head -n 6 $(DEMO)/people.csv
+	@echo; echo "All files are in $(DEMO)/:"
+	@ls -l $(DEMO)
+
+test: $(BIN)/.installed lint ## Run all tests
+	@$(BIN)/python -m pytest -n auto
+
+lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/cog --check README.md
+
+slow: $(BIN)/.installed ## Run the long statistical tests
+	@$(BIN)/python -m pytest -n auto -m slow
+
+docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
+	@$(BIN)/cog -r README.md
+	@$(BIN)/python -m dpsynth_cli.schemas configs
+
+clean: ## Remove the virtual environment and everything made
+	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,309 @@
+"""`dpsynth budget`: the ledger, which says what each data set may spend and what it has spent."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpsynth_cli.errors import UsageError, VerificationError
+
+if TYPE_CHECKING:
+    from dpsynth_cli.trusted.balance import Balance
+    from dpsynth_cli.trusted.chain import Entry
+    from dpsynth_cli.trusted.ledger import Ledger
+
+app = typer.Typer(
+    help="The ledger: what each data set may spend, and what it has spent.", no_args_is_help=True
+)
+
+
+class Neighbours(str, Enum):
+    """The neighbour relations, as typed on the command line."""
+
+    add_remove = "add_remove"
+    replace_one = "replace_one"
+
+
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="The ledger file. Else $DPSYNTH_LEDGER, else the user's data folder.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+DatasetArgument = Annotated[
+    str | None, typer.Argument(help="Only this data set; else all.", show_default=False)
+]
+
+
+@app.command()
+def init(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """Make an empty ledger if there is none, and say where it is."""
+    book = _ledger(ledger)
+    made = book.create()
+    number, own = book.head()
+    if as_json:
+        _print_json({"ledger": str(book.path), "created": made, "head": _head(number, own)})
+    elif made:
+        typer.echo(f"Made an empty ledger: {book.path}")
+    else:
+        typer.echo(f"There is a ledger with {_count(number, 'entry', 'entries')}: {book.path}")
+
+
+@app.command()
+def grant(
+    dataset: Annotated[str, typer.Argument(help="The data set, as privacy.dataset in its specs.")],
+    epsilon: Annotated[str, typer.Argument(help="What all its releases together may spend, or more of it.")],
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            help="Count in rho (zCDP), for releases with a delta; epsilon is then meant at this delta.",
+            show_default=False,
+        ),
+    ] = None,
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="The neighbour relation that the budget is kept under.")
+    ] = Neighbours.add_remove,
+    allow_groups: Annotated[
+        bool, typer.Option("--allow-groups", help="Allow releases without differential privacy beside it.")
+    ] = False,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Limit what a data set may spend; a further grant of the same kind adds to it."""
+    from dpsynth_cli.trusted.refusals import shown
+
+    total, currency = _positive("epsilon", epsilon), "epsilon"
+    if delta is not None:
+        from dpsynth_cli.trusted.accountant import rho_of_epsilon
+
+        at = _positive("delta", delta)
+        if at >= 1:
+            raise _not_a_number("delta", delta, "a decimal number between 0 and 1, such as 1e-9")
+        total, currency = rho_of_epsilon(total, at), "rho"
+    book = _ledger(ledger)
+    balance = book.grant(dataset, total, currency, neighbours.value, epsilon, delta, allow_groups)
+    if as_json:
+        _print_json({"ledger": str(book.path), **_balance_json(balance)})
+    elif balance.grant is not None and balance.remaining is not None:
+        typer.echo(
+            f"{dataset} may spend {currency} = {shown(balance.grant.total, up=False)} in all"
+            f"{_stated(balance)}, under {neighbours.value}; {shown(balance.remaining, up=False)} is left."
+        )
+
+
+@app.command()
+def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """What each data set was granted, has spent and has left."""
+    book = _ledger(ledger)
+    balances = [book.balance(name) for name in _datasets(book, dataset)]
+    if as_json:
+        _print_json({"ledger": str(book.path), "datasets": [_balance_json(balance) for balance in balances]})
+    elif not balances:
+        typer.echo(f"The ledger is empty: {book.path}")
+    else:
+        rows = [row for balance in balances for row in _balance_rows(balance)]
+        _print_table(["data set", "counted in", "granted", "spent", "left", "releases"], rows)
+
+
+@app.command()
+def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """Every entry of the ledger, in order."""
+    book = _ledger(ledger)
+    if dataset is not None:
+        _datasets(book, dataset)
+    entries = book.log(dataset)
+    if as_json:
+        _print_json({"ledger": str(book.path), "entries": [vars(entry) for entry in entries]})
+    elif not entries:
+        typer.echo(f"The ledger is empty: {book.path}")
+    else:
+        rows = [
+            [str(entry.number), entry.time, entry.dataset, entry.kind, entry.release, _said(entry)]
+            for entry in entries
+        ]
+        _print_table(["entry", "time", "data set", "kind", "release", "what"], rows)
+
+
+@app.command()
+def verify(
+    head: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER:HASH",
+            help="An entry known from a published audit: finds a cut-off tail or a restored old copy.",
+            show_default=False,
+        ),
+    ] = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that no entry was edited, removed, reordered or inserted, and no grant is overdrawn."""
+    known = None if head is None else _parse_head(head)
+    book = _ledger(ledger)
+    problems = book.verify(known)
+    if as_json:
+        _print_json({"ledger": str(book.path), "ok": not problems, "problems": problems})
+    if problems:
+        listed = "".join(f"\n  {problem}" for problem in problems)
+        raise VerificationError(
+            f"the ledger {book.path} is not as it was written:{listed}",
+            "Nothing was changed.",
+            "Keep this file as it is, and compare it with its backups and with published audits.",
+        )
+    if not as_json:
+        number, own = book.head()
+        typer.echo(f"The ledger is whole, {_count(number, 'entry', 'entries')}: {book.path}")
+        typer.echo(f"Head: {number}:{own}")
+
+
+# --- reading what was typed --------------------------------------------------------------------------
+
+
+def _ledger(option: str | None) -> Ledger:
+    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+
+    return Ledger(ledger_path(option))
+
+
+def _positive(what: str, text: str) -> Fraction:
+    """The decimal number exactly: 0.1 is one tenth."""
+    # Three digits of exponent: 1e999999999 would be a number of a billion digits.
+    if not re.fullmatch(r"(?=\.?[0-9])[0-9]{0,99}(\.[0-9]{0,99})?(e[+-]?[0-9]{1,3})?", text, re.IGNORECASE):
+        raise _not_a_number(what, text)
+    number = Fraction(text)
+    if number <= 0:
+        raise _not_a_number(what, text)
+    return number
+
+
+def _not_a_number(what: str, text: str, allowed: str = "a decimal number above 0, such as 0.5") -> UsageError:
+    return UsageError(f"{what} must be {allowed}; it is {text!r}.", "Nothing was granted.")
+
+
+def _parse_head(text: str) -> tuple[int, str]:
+    match = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text.strip().lower())
+    if match is None:
+        raise UsageError(
+            f"--head must be NUMBER:HASH, a number and 64 hexadecimal digits; it is {text!r}.",
+            "Nothing was checked.",
+            "Every published audit has such a pair.",
+        )
+    return int(match[1]), match[2]
+
+
+def _datasets(book: Ledger, wanted: str | None) -> list[str]:
+    names = book.datasets()
+    if wanted is None:
+        return names
+    if wanted not in names:
+        known = f"It has {', '.join(names)}." if names else "It is empty."
+        raise UsageError(f"the ledger {book.path} has no data set {wanted!r}.", "Nothing was changed.", known)
+    return [wanted]
+
+
+# --- printing ----------------------------------------------------------------------------------------
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(document, indent=2))
+
+
+def _print_table(head: list[str], rows: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = 200  # a file or a pipe has no edge to wrap at
+    table = Table(*head, box=box.SIMPLE_HEAD)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _head(number: int, own: str) -> dict[str, Any]:
+    return {"entry": number, "hash": own}
+
+
+def _stated(balance: Balance) -> str:
+    """What the granted rho means at its delta; nothing for a pure epsilon, which means itself."""
+    from dpsynth_cli.trusted.refusals import shown
+
+    if balance.grant is None or balance.grant.delta is None:
+        return ""
+    return f" (epsilon = {shown(balance.grant.epsilon)} at delta = {shown(balance.grant.delta)})"
+
+
+def _balance_rows(balance: Balance) -> list[list[str]]:
+    """A line for the grant, or without one a line for each unit: what differs in unit is not added up."""
+    from dpsynth_cli.trusted.refusals import shown
+
+    rows = []
+    if balance.grant is not None and balance.charged is not None and balance.remaining is not None:
+        granted = shown(balance.grant.total, up=False) + _stated(balance)
+        left = shown(balance.remaining, up=False)
+        private = str(balance.releases - balance.unbounded)
+        rows.append([str(balance.grant.unit), granted, shown(balance.charged), left, private])
+    else:
+        for unit, amount in balance.spent.items():
+            rows.append([str(unit), "no limit", shown(amount), "", str(balance.counts[unit])])
+    if balance.unbounded:
+        rows.append(["no differential privacy", "", "unbounded", "", str(balance.unbounded)])
+    return [[balance.dataset, *row] for row in rows or [["nothing", "no limit", "0", "", "0"]]]
+
+
+def _balance_json(balance: Balance) -> dict[str, Any]:
+    """The balance, with amounts as exact strings."""
+    granted = balance.grant
+    return {
+        "dataset": balance.dataset,
+        "grant": granted
+        and {
+            "total": str(granted.total),
+            "currency": granted.unit.currency,
+            "neighbours": granted.unit.neighbours,
+            "epsilon": str(granted.epsilon),
+            "delta": granted.delta and str(granted.delta),
+            "allow_groups": granted.allow_unbounded,
+        },
+        "charged": None if balance.charged is None else str(balance.charged),
+        "remaining": None if balance.remaining is None else str(balance.remaining),
+        "spent": [
+            {"currency": unit.currency, "neighbours": unit.neighbours, "amount": str(amount)}
+            for unit, amount in balance.spent.items()
+        ],
+        "releases": balance.releases,
+        "unbounded": balance.unbounded,
+    }
+
+
+def _said(entry: Entry) -> str:
+    """An entry's payload in a few words."""
+    from dpsynth_cli.trusted.refusals import shown
+
+    payload = entry.payload
+    if payload.get("currency") == "unbounded":
+        return "no differential privacy"
+    if entry.kind in ("grant", "reserve"):
+        words = f"{payload['currency']} = {shown(Fraction(payload['amount']))} under {payload['neighbours']}"
+        return f"{words} ({payload['conversion']})" if payload.get("conversion") else words
+    if entry.kind == "abort":
+        return f"{payload['why']} ({'refunded' if payload['refunded'] else 'not refunded: rows were read'})"
+    return ""

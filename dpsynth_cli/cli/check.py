@@ -1,0 +1,122 @@
+"""dpsynth check: is the spec valid, what does it mean, what will it ask and cost?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpsynth_cli.cli.options import Input, Json, Output, Rows, Set, SpecPath, loaded, print_json
+
+if TYPE_CHECKING:
+    from dpsynth_cli.spec import Spec
+
+IMAGINED_ROWS = 10_000
+
+
+def command(
+    spec: SpecPath,
+    data: Annotated[
+        bool,
+        typer.Option(
+            "--data",
+            help="Also read the input and count, per column, the cells that would be changed. For the steward's eyes: these counts are not private.",
+        ),
+    ] = False,
+    input: Input = None,
+    output: Output = None,
+    rows: Rows = None,
+    set_: Set = None,
+    json: Json = False,
+) -> None:
+    """Check a spec without data: what it means in words, every question, its noise, its cost.
+
+    The questions are those of a release of a uniform table with as many rows as the spec's rows_hint
+    (else its rows, else 10,000): a mechanism may choose others for the real number of rows.
+    """
+    from dpsynth_cli.audit import guarantee
+    from dpsynth_cli.imagine import imagine
+
+    wanted = loaded(spec, set_, input, output, rows)
+    count = wanted.domain.rows_hint or wanted.rows or IMAGINED_ROWS
+    model, accountant, bill = imagine(wanted, count)
+    report: dict[str, Any] = {
+        "spec": wanted.effective,
+        "guarantee": guarantee(wanted),
+        "imagined_rows": count,
+        "currency": accountant.currency,
+        "total": str(accountant.total),
+        "spent": str(accountant.spent),
+        "charges": [charge.as_json() for charge in bill],
+        "notes": list(model.notes),
+    }
+    if data:
+        from contextlib import closing
+        from dataclasses import asdict
+
+        from dpsynth_cli.trusted.encode import count_problems
+        from dpsynth_cli.trusted.read import open_scan
+
+        with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
+            report["data"] = asdict(count_problems(scan))
+    if json:
+        print_json(report)
+    else:
+        _show(wanted, report)
+
+
+def _show(spec: Spec, report: dict[str, Any]) -> None:
+    from fractions import Fraction
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from dpsynth_cli.audit import short
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
+    )
+    console.print(report["guarantee"]["statement"])
+    table = Table(
+        title=f"What it would ask, imagined for a uniform table of {report['imagined_rows']:,} rows",
+        title_justify="left",
+    )
+    for name in ("step", "question", "cells", "noise", "sd of a cell", f"cost ({report['currency']})"):
+        table.add_column(name, justify="left" if name in ("step", "question", "noise") else "right")
+    for line in report["charges"]:
+        by = f" by {line['by']}" if line["by"] else ""
+        sd = f"{line['standard_deviation']:.4g}" if "standard_deviation" in line else "-"
+        table.add_row(
+            line["step"],
+            line["question"] + by,
+            f"{line['cells']:,}",
+            line["noise"].replace("_", " "),
+            sd,
+            f"{float(Fraction(line['cost'])):.4g}",
+        )
+    console.print(table)
+    console.print(
+        f"Spends {short(Fraction(report['spent']))} of {short(Fraction(report['total']))} ({report['currency']})."
+    )
+    for note in report["notes"]:
+        console.print(f"note: {note}")
+    if "data" in report:
+        _show_data(console, report["data"])
+
+
+def _show_data(console: Any, problems: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(
+        title="Cells that a release would change (confidential: for the steward only)", title_justify="left"
+    )
+    kinds = ("missing", "unparseable", "out of bounds", "unlisted")
+    for name in ("column", *kinds):
+        table.add_column(name, justify="left" if name == "column" else "right")
+    for column, counts in problems["columns"].items():
+        table.add_row(column, *(f"{counts[kind]:,}" for kind in kinds))
+    console.print(table)
+    console.print(
+        f"{problems['rows']:,} rows, {problems['ruined']:,} of them ragged or over-long (all their values count as missing)."
+    )

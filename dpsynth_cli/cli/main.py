@@ -1,0 +1,87 @@
+"""The command line: every command, and the one place where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import click
+import typer
+
+from dpsynth_cli import __version__
+from dpsynth_cli.cli import budget, check, init, mechanisms, release, sample, verify
+from dpsynth_cli.errors import DpsynthError
+
+app = typer.Typer(
+    name="dpsynth",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Private synthetic copies of CSV and Parquet tables, with an exact privacy budget and receipts.",
+    epilog="Exit codes: 0 done, 1 a bug, 2 usage or spec, 3 budget, 4 verification, 5 files.",
+)
+app.command("init")(init.command)
+app.command("check")(check.command)
+app.command("release")(release.command)
+app.command("sample")(sample.command)
+app.command("verify")(verify.command)
+app.add_typer(budget.app, name="budget")
+app.command("mechanisms")(mechanisms.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpsynth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Run the command line and exit with the contract's codes."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        sys.exit(app(standalone_mode=False))
+    except click.exceptions.Abort:
+        _say("Interrupted.")
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except DpsynthError as error:
+        _say(f"Error: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _say("Interrupted.")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except Exception as error:
+        # Never the error's own text: a library may have put a cell's content into it.
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        _say(
+            f"Error: this is a bug in dpsynth {__version__}: {type(error).__name__} in {place}.\n"
+            "Please report it with the command and the spec (never the data). If a release was under way,\n"
+            "`dpsynth budget log` says whether budget was spent."
+        )
+        sys.exit(1)
+
+
+def _terminated(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,103 @@
+"""`dpsynth mechanisms`: what there is, for which data, with which parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dpsynth_cli.mechanisms.registry import Mechanism
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="One mechanism: its parameters, stages and citation.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """What there is, for which data, with which parameters."""
+    from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.mechanisms.registry import mechanisms
+    from dpsynth_cli.spec_reader import did_you_mean
+
+    known = mechanisms()
+    if name is not None and name not in known:
+        raise UsageError(
+            f"There is no mechanism {name}{did_you_mean(name, known)}.",
+            next_step=f"The mechanisms are {', '.join(known)}.",
+        )
+    if as_json:
+        import json
+
+        what = (
+            {"mechanisms": [described(one) for one in known.values()]}
+            if name is None
+            else described(known[name])
+        )
+        print(json.dumps(what, indent=2, ensure_ascii=False))
+    elif name is None:
+        _print_list(list(known.values()))
+    else:
+        _print_one(known[name])
+
+
+def described(mechanism: Mechanism) -> dict[str, Any]:
+    """All that is public about a mechanism, as JSON values."""
+    from dataclasses import fields
+
+    parameters = [
+        {"name": parameter.name, "default": parameter.default} | dict(parameter.metadata)
+        for parameter in fields(mechanism.params)
+    ]
+    return {
+        "name": mechanism.name,
+        "suits": mechanism.suits,
+        "summary": mechanism.summary,
+        "citation": mechanism.citation,
+        "parameters": parameters,
+        "stages": dict(mechanism.stages),
+    }
+
+
+def _print_list(known: list[Mechanism]) -> None:
+    from rich.console import Console
+
+    table = _table("name", "for which data", "what it does")
+    for mechanism in known:
+        table.add_row(mechanism.name, mechanism.suits, mechanism.summary)
+    console = Console(markup=False, highlight=False)
+    console.print(table)
+    console.print("\ndpsynth mechanisms NAME shows the parameters of one.")
+
+
+def _print_one(mechanism: Mechanism) -> None:
+    from dataclasses import fields
+
+    from rich.console import Console
+
+    from dpsynth_cli.spec_mechanism import stated_range
+
+    console = Console(markup=False, highlight=False)
+    console.print(f"{mechanism.name}: {mechanism.summary}")
+    console.print(f"For {mechanism.suits}.\n")
+    table = _table("parameter", "default", "allowed", "what it is")
+    for parameter in fields(mechanism.params):
+        stated = parameter.metadata
+        default = "auto" if parameter.default is None and stated["auto"] else str(parameter.default)
+        table.add_row(parameter.name, default, stated_range(stated), stated["help"])
+    console.print(table, "")
+    table = _table("stage", "default weight in mechanism.split")
+    for stage, weight in mechanism.stages.items():
+        table.add_row(stage, f"{weight:g}")
+    console.print(table)
+    console.print(f"\n{mechanism.citation}")
+
+
+def _table(*names: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table

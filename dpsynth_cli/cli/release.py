@@ -1,0 +1,91 @@
+"""dpsynth release: spend the budget once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dpsynth_cli.cli.options import (
+    Input,
+    Json,
+    LedgerPath,
+    Output,
+    Quiet,
+    Rows,
+    Set,
+    SpecPath,
+    loaded,
+    print_json,
+    progress_bar,
+)
+
+
+def command(
+    spec: SpecPath,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Finish a release that was cut off; asks and charges nothing twice."),
+    ] = False,
+    input: Input = None,
+    output: Output = None,
+    rows: Rows = None,
+    set_: Set = None,
+    ledger: LedgerPath = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Spend the budget once: write the synthetic table, its transcript and its audit.
+
+    Running the same spec again is a second release and is charged again. The charge is in the ledger
+    before the first row is read.
+    """
+    from dpsynth_cli import release as releases
+    from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+
+    wanted = loaded(spec, set_, input, output, rows)
+    if json and wanted.output == "-":
+        raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
+    with Ledger(ledger_path(ledger)) as book, progress_bar(quiet or wanted.output == "-") as progress:
+        receipt = (releases.resume if resume else releases.release)(wanted, book, progress)
+    public = receipt.public
+    if json:
+        print_json(
+            {
+                "release": receipt.release_id,
+                "rows": receipt.rows,
+                "files": receipt.files,
+                "guarantee": public["guarantee"],
+                "spent": public["budget"]["spent"],
+                "currency": public["budget"]["currency"],
+                "ledger": public["budget"]["ledger"],
+                "warnings": public["warnings"],
+            }
+        )
+    elif not quiet and wanted.output != "-":
+        _tell(receipt.rows, receipt.files, public)
+
+
+def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
+    guarantee, ledger = public["guarantee"], public["budget"]["ledger"]
+    delta = f", delta = {guarantee['delta']}" if guarantee["delta"] else ""
+    typer.echo(f"{rows:,} synthetic rows in {files['output']}")
+    typer.echo(f"  publish with it: {files['transcript']}")
+    typer.echo(f"                   {files['public_audit']}")
+    typer.echo(f"  keep:            {files['audit']} (steward's copy)")
+    typer.echo(
+        f"  spent: epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}{_left(ledger)}"
+    )
+    for note in public["warnings"]:
+        typer.echo(f"  note: {note}")
+
+
+def _left(ledger: dict[str, str | None]) -> str:
+    from fractions import Fraction
+
+    from dpsynth_cli.audit import short
+
+    if ledger["remaining"] is None:
+        return " (no grant: recorded, not limited)"
+    return f"; {short(Fraction(ledger['remaining']))} left"

@@ -1,0 +1,106 @@
+"""Public knowledge about a table: its columns, their bounds and categories, and the grid of codes.
+
+Every cell of every column is one integer, its *code*. A column has `size` codes for its values,
+0 .. size-1 in order, and one more, `size`, for missing where the column is nullable. Categories are
+numbered as declared. Numbers, dates and times lie on a grid of at most 2**30 codes over the declared
+bounds. The grid is a function of the declaration alone, so it is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+GRID = 2**30
+TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
+CATEGORICAL = ("ordinal", "nominal", "boolean")
+SECOND = 1_000_000  # datetimes are counted in microseconds
+
+
+@dataclass(frozen=True)
+class Column:
+    """One declared column.
+
+    Bounds are in the column's own unit: a float for continuous, an int for integer, days since
+    1970-01-01 for date, microseconds since then for datetime.
+
+    >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
+    122
+    """
+
+    name: str
+    type: str
+    lower: float | int = 0
+    upper: float | int = 0
+    categories: tuple[str, ...] = ()
+    other: str | None = None
+    nullable: bool = False
+
+    @property
+    def categorical(self) -> bool:
+        return self.type in CATEGORICAL
+
+    @cached_property
+    def unit(self) -> int:
+        """How many of the column's own units one code spans (integer, date, datetime).
+
+        >>> Column("seen", "datetime", lower=0, upper=365 * 86400 * SECOND).unit == SECOND
+        True
+        """
+        span = int(self.upper) - int(self.lower)
+        unit = 1
+        if self.type == "datetime":
+            unit = next((u for u in (1, 1000, SECOND) if span // u < GRID), SECOND)
+        while span // unit >= GRID:
+            unit *= 2
+        return unit
+
+    @cached_property
+    def size(self) -> int:
+        """The number of codes for values that are not missing."""
+        if self.categorical:
+            return len(self.categories)
+        if self.type == "continuous":
+            return GRID if self.upper > self.lower else 1
+        return (int(self.upper) - int(self.lower)) // self.unit + 1
+
+    @property
+    def codes(self) -> int:
+        """The number of codes, missing included."""
+        return self.size + self.nullable
+
+    @property
+    def bits(self) -> int:
+        """Halvings until every code is alone: ceil(log2(size)), one more for missing."""
+        return (self.size - 1).bit_length() + self.nullable
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The columns to release, in order, and what else is public about the table."""
+
+    columns: tuple[Column, ...]
+    neighbours: str = "add_remove"
+    rows_hint: int | None = None
+    strata: str | None = None
+
+    def __getitem__(self, name: str) -> Column:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @property
+    def classes(self) -> int:
+        """The number of classes a model is made for: 1 without strata, else the label's codes."""
+        return self[self.strata].codes if self.strata else 1
+
+    @property
+    def modelled(self) -> tuple[Column, ...]:
+        """The columns inside a class: all but the label of the strata."""
+        return tuple(column for column in self.columns if column.name != self.strata)

@@ -1,0 +1,47 @@
+"""Every error that a user can cause: what happened, what it cost, what to do next.
+
+One handler at the top of the command line prints these and exits with their code; everything below
+raises. Messages name files, keys and columns, never the content of a cell.
+"""
+
+from __future__ import annotations
+
+NOTHING_SPENT = "Nothing was read and nothing was spent."
+
+
+class DpsynthError(Exception):
+    """An error with its own exit code and a message in three parts."""
+
+    exit_code = 1
+
+    def __init__(self, happened: str, cost: str = NOTHING_SPENT, next_step: str = "") -> None:
+        self.happened, self.cost, self.next_step = happened, cost, next_step
+        super().__init__(happened)
+
+    def __str__(self) -> str:
+        rest = " ".join(part for part in (self.cost, self.next_step) if part)
+        return f"{self.happened}\n{rest}" if rest else self.happened
+
+
+class UsageError(DpsynthError):
+    """The command line or the spec is not valid."""
+
+    exit_code = 2
+
+
+class BudgetError(DpsynthError):
+    """The budget does not allow it; nothing was read, nothing was spent."""
+
+    exit_code = 3
+
+
+class VerificationError(DpsynthError):
+    """Files, transcript, audit or ledger do not agree with each other."""
+
+    exit_code = 4
+
+
+class FileError(DpsynthError):
+    """A file cannot be read or written."""
+
+    exit_code = 5

@@ -1,0 +1,121 @@
+"""The files of a release: their names, and putting all of them in place together."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.spec import Spec
+
+
+@dataclass(frozen=True)
+class Files:
+    """Names beside the output: NAME.transcript.arrow, NAME.audit.json, NAME.audit.public.json."""
+
+    folder: Path
+    stem: str
+    output: Path | None  # None: standard output
+
+    @classmethod
+    def of(cls, spec: Spec) -> Files:
+        """Beside the output file; for standard output, in the current folder under the spec's name."""
+        if spec.output == "-":
+            return cls(Path.cwd(), spec.name, None)
+        path = Path(spec.output)
+        return cls(path.parent, path.name.split(".")[0] if path.name[0] != "." else path.stem, path)
+
+    @property
+    def path(self) -> str:
+        """The output as `write_table` takes it."""
+        return "-" if self.output is None else str(self.output)
+
+    @property
+    def output_name(self) -> str:
+        return "-" if self.output is None else self.output.name
+
+    @property
+    def transcript(self) -> Path:
+        return self.folder / f"{self.stem}.transcript.arrow"
+
+    @property
+    def audit(self) -> Path:
+        return self.folder / f"{self.stem}.audit.json"
+
+    @property
+    def public_audit(self) -> Path:
+        return self.folder / f"{self.stem}.audit.public.json"
+
+    def partial(self, release_id: str) -> Path:
+        """The unfinished transcript of one release: hidden, for its owner only."""
+        return self.folder / f".{self.stem}.{release_id}.partial"
+
+    def partials(self) -> list[Path]:
+        """Unfinished releases of this output, oldest first."""
+        found = self.folder.glob(f".{self.stem}.*.partial")
+        return sorted(found, key=lambda path: path.stat().st_mtime)
+
+    def named(self) -> dict[str, str]:
+        """For the receipt and the steward's audit."""
+        return {
+            "output": self.path,
+            "transcript": str(self.transcript),
+            "audit": str(self.audit),
+            "public_audit": str(self.public_audit),
+        }
+
+    def check_writable(self) -> None:
+        """Fail now, before anything is charged, if the folder cannot take files."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            probe = self.folder / f".{self.stem}.{os.getpid()}.probe"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise FileError(
+                f"cannot write to {self.folder}: {error.strerror}.",
+                next_step="Choose another folder with --output.",
+            ) from None
+        if self.output is not None and self.output.is_dir():
+            raise FileError(f"the output {self.output} is a folder.", next_step="Name a file with --output.")
+
+
+@contextmanager
+def publishing(
+    files: Files, transcript: bytes, steward: bytes, public: bytes
+) -> Iterator[Callable[[], None]]:
+    """Write the documents under temporary names; the caller's `publish()` renames them all.
+
+    The folder is locked meanwhile, so that two releases of one output never mix their files.
+    """
+    documents = {
+        files.transcript: (transcript, 0o644),
+        files.audit: (steward, 0o600),
+        files.public_audit: (public, 0o644),
+    }
+    folder = os.open(files.folder, os.O_RDONLY)
+    waiting: dict[Path, Path] = {}
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        for path, (data, mode) in documents.items():
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            waiting[temporary] = path
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+
+        def publish() -> None:
+            for temporary, path in waiting.items():
+                os.replace(temporary, path)
+            os.fsync(folder)
+
+        yield publish
+    finally:
+        for temporary in waiting:
+            temporary.unlink(missing_ok=True)
+        os.close(folder)

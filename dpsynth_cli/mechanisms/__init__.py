@@ -1,0 +1,1 @@
+"""One published algorithm a file: post-processing of what `ask` answered."""

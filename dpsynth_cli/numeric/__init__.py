@@ -1,0 +1,1 @@
+"""Pure functions of arrays: no privacy, no spec, no files."""

@@ -1,0 +1,182 @@
+"""Box lattices of cells with an integer metric, and sparse graphs in which paths are as long as distances.
+
+An axis has `cells` in a row, `step` units from one to the next, and `apart` more cells (categories, missing)
+that are at the unit distance, `side` units, from every other cell of the axis. Cells of a lattice are
+numbered row-major; their distance is the largest (linf) or the sum (l1) of the distances along the axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Move: TypeAlias = tuple[tuple[int, ...], int]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Cells in a row, and cells apart."""
+
+    cells: int
+    step: int = 1
+    apart: int = 0
+
+    @property
+    def length(self) -> int:
+        return self.cells + self.apart
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The product of axes; no axis is longer than `side`, the unit distance.
+
+    >>> Lattice((Axis(3), Axis(1, apart=1)), side=3).distances().tolist()[0]
+    [0, 3, 1, 3, 2, 3]
+    """
+
+    axes: tuple[Axis, ...]
+    side: int
+    metric: str = "linf"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.length for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def diameter(self) -> int:
+        """That of the whole domain, in units: 1 for the unit cube under linf, d under l1."""
+        return self.side * (1 if self.metric == "linf" else max(1, len(self.axes)))
+
+    def distances(self) -> Ints:
+        """Between all pairs of cells, in units: a dense matrix."""
+        whole = np.zeros((self.size, self.size), np.int64)
+        for axis, place in zip(self.axes, np.indices(self.shape).reshape(len(self.axes), -1), strict=True):
+            far = axis.step * np.abs(place[:, None] - place)
+            discrete = (place[:, None] >= axis.cells) | (place >= axis.cells)
+            far = np.where(discrete & (far > 0), self.side, far)
+            whole = np.maximum(whole, far) if self.metric == "linf" else whole + far
+        return whole
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """Steps between neighbours, with their lengths: every distance is that of a path of such steps.
+
+        Under l1 one cell along one axis. Under linf all steps that are not two shorter ones, one after the
+        other; with equal axes these are the moves of a king.
+
+        >>> sorted(move for move, _ in Lattice((Axis(9), Axis(9)), side=9).moves)
+        [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
+        """
+        steps = [axis.step for axis in self.axes]
+        if self.metric == "l1":
+            axes = range(len(steps))
+            forward = [(tuple(int(a == b) for b in axes), steps[a]) for a in axes if self.axes[a].cells > 1]
+        else:
+            forward = _primitive([axis.cells for axis in self.axes], steps)
+        signed = []
+        for move, length in forward:
+            for signs in product(*((1, -1) if part else (1,) for part in move)):
+                signed.append((tuple(s * part for s, part in zip(signs, move, strict=True)), length))
+        return tuple(signed)
+
+    def arcs(self) -> int:
+        """How many arcs the graph has, without making it."""
+        count = 0
+        for move, _ in self.moves:
+            start, _ = _shifted(self.axes, move)
+            count += math.prod(part.stop - part.start for part in start)
+        hubs = [axis for axis in self.axes if axis.length > 1 and axis.apart]
+        return count + 2 * self.size * (min(1, len(hubs)) if self.metric == "linf" else len(hubs))
+
+    def graph(self) -> Graph:
+        """Arcs between neighbours, both ways, and through a hub half a unit distance from its cells.
+
+        Under linf one hub is enough: whoever changes a category may go anywhere at the same price. Under l1
+        every line along an axis with cells apart has its own.
+        """
+        number = np.arange(self.size, dtype=np.int32).reshape(self.shape)
+        tails, heads, costs = [], [], []
+        for move, length in self.moves:
+            start, end = _shifted(self.axes, move)
+            tails.append(number[start].ravel())
+            heads.append(number[end].ravel())
+            costs.append(np.full(tails[-1].size, 2 * length, np.int32))
+        nodes = self.size
+        for line in self._hubs(number):
+            hub = nodes + np.arange(len(line), dtype=np.int32)
+            spoke, rim = np.repeat(hub, line.shape[1]), line.ravel()
+            tails += [spoke, rim]
+            heads += [rim, spoke]
+            costs.append(np.full(2 * rim.size, self.side, np.int32))
+            nodes += len(line)
+        none = np.zeros(0, np.int32)
+        return Graph(nodes, *(np.concatenate(parts) if parts else none for parts in (tails, heads, costs)))
+
+    def _hubs(self, number: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
+        split = [a for a, axis in enumerate(self.axes) if axis.apart and axis.length > 1]
+        if self.metric == "linf":
+            yield from [number.reshape(1, -1)] if split else []
+        else:
+            for a in split:
+                yield np.moveaxis(number, a, -1).reshape(-1, self.shape[a])
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Arcs in half units, each with its reverse; the first nodes are the cells, the others hubs."""
+
+    nodes: int
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    cost: NDArray[np.int32]
+
+
+def _shifted(axes: tuple[Axis, ...], move: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """The cells from which a move stays inside the rows of cells, and where it leads."""
+    start, end = [], []
+    for axis, by in zip(axes, move, strict=True):
+        last = axis.length if by == 0 else max(0, axis.cells - abs(by))
+        start.append(slice(max(0, -by), max(0, -by) + last))
+        end.append(slice(max(0, by), max(0, by) + last))
+    return tuple(start), tuple(end)
+
+
+def _primitive(cells: list[int], steps: list[int]) -> list[Move]:
+    """The moves upwards whose length, max of steps[a] * move[a], is not that of two shorter ones together.
+
+    In each cone where one axis decides the length, length is additive, so these are the cones' Hilbert
+    bases, and no element of those is as long as d times the least common multiple of the steps.
+
+    >>> _primitive([4, 4], [1, 3])
+    [((1, 0), 1), ((0, 1), 3), ((1, 1), 3), ((2, 1), 3), ((3, 1), 3)]
+    """
+    used = [step for count, step in zip(cells, steps, strict=True) if count > 1]
+    limit = len(used) * math.lcm(*used) if used else 0
+    most = [min(count - 1, limit // step) for count, step in zip(cells, steps, strict=True)]
+    box = tuple(part + 1 for part in most)
+    grid = np.indices(box).reshape(len(box), -1)
+    length = (grid * np.array(steps)[:, None]).max(axis=0) if cells else np.zeros(1, np.int64)
+    composed = length == 0
+    lengths, parts = length.reshape(box), composed.reshape(box)
+    found = []
+    for k in np.argsort(length, kind="stable"):
+        if composed[k]:
+            continue
+        move = tuple(int(part) for part in grid[:, k])
+        beyond = tuple(slice(part, None) for part in move)
+        rest = lengths[tuple(slice(0, size - part) for size, part in zip(box, move, strict=True))]
+        parts[beyond] |= (rest > 0) & (rest + length[k] == lengths[beyond])
+        found.append((move, int(length[k])))
+    return found

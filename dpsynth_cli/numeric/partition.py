@@ -1,0 +1,90 @@
+"""Dyadic geometry: columns of codes halved in turn, and the codes that lie in each cell.
+
+A column is its number of values and whether it has one more code for missing. Halved b times it has 2^b
+cells, of which some may hold no code at all: then no row can ever be there. In a nullable column the first
+halving is values against missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Size: TypeAlias = tuple[int, bool]
+
+
+def halvings(column: Size) -> int:
+    """How often a column can be halved until every code is alone.
+
+    >>> halvings((5, False)), halvings((5, True)), halvings((1, False))
+    (3, 4, 0)
+    """
+    values, nullable = column
+    return (values - 1).bit_length() + nullable
+
+
+def turns(columns: Sequence[Size], depth: int) -> tuple[int, ...]:
+    """Which column is halved at each level: each in its turn, until its codes are alone.
+
+    >>> turns([(2**30, False), (3, False)], 7)
+    (0, 1, 0, 1, 0, 0, 0)
+    """
+    left = [halvings(column) for column in columns]
+    order: list[int] = []
+    while len(order) < depth and any(left):
+        for axis, bits in enumerate(left):
+            if bits and len(order) < depth:
+                order.append(axis)
+                left[axis] -= 1
+    return tuple(order)
+
+
+def code_ranges(column: Size, bits: int) -> tuple[Ints, Ints]:
+    """The first code and the number of codes of each of a column's 2^bits cells.
+
+    >>> [part.tolist() for part in code_ranges((3, True), 3)]
+    [[0, 1, 2, 3, 3, 3, 3, 3], [1, 1, 1, 0, 1, 0, 0, 0]]
+    """
+    values, nullable = column
+    if nullable and not bits:
+        return np.zeros(1, np.int64), np.array([values + 1])
+    cells = 1 << (bits - nullable)
+    edges = -(-np.arange(cells + 1, dtype=np.int64) * values // cells)
+    first, count = edges[:-1], np.diff(edges)
+    if nullable:
+        missing = np.zeros(cells, np.int64)
+        missing[0] = 1
+        first, count = np.append(first, np.full(cells, values)), np.append(count, missing)
+    return first, count
+
+
+def along(order: Sequence[int], axis: int) -> NDArray[np.uint32]:
+    """For each of the 2^len(order) cells, by path from the root, its cell along one axis.
+
+    >>> along((0, 1, 0), 0).tolist()
+    [0, 1, 0, 1, 2, 3, 2, 3]
+    """
+    cell = np.zeros(1, np.uint32)
+    for turn in order:
+        cell = np.repeat(cell, 2)
+        if turn == axis:
+            cell = 2 * cell
+            cell[1::2] += 1
+    return cell
+
+
+def volumes(columns: Sequence[Size], order: Sequence[int]) -> NDArray[np.float64]:
+    """How many combinations of codes each leaf holds; 0 where no row can be.
+
+    >>> volumes([(3, False), (2, False)], (0, 1, 0)).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]
+    """
+    volume = np.ones(1 << len(order))
+    for axis, column in enumerate(columns):
+        _, count = code_ranges(column, list(order).count(axis))
+        volume *= count.astype(np.float64)[along(order, axis)]
+    return volume

@@ -1,0 +1,216 @@
+"""The closest measure to a signed one, in the bounded-Lipschitz distance, over integers.
+
+Given signed counts nu on the cells of a lattice and a total n, `closest` gives counts tau >= 0 with sum n
+that minimise d_BL(tau, nu) = max of sum f (tau - nu) over f with |f| <= diam and |f(x) - f(y)| <= rho(x, y).
+By duality that is the cheapest way to turn nu into tau: a unit moved from x to y costs rho(x, y), a unit
+made or destroyed costs diam, anywhere. All data are integers, so one of the best tau is integral, and these
+functions find such a one exactly: no rounding, no tolerance. (`transport_lp` has the linear programs.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.numeric.isotonic import isotonic_l1
+from dpsynth_cli.numeric.lattice import Axis, Graph, Lattice
+
+Ints: TypeAlias = NDArray[np.int64]
+LARGEST = 29  # bits of a capacity: two of them add up inside the 32 bits of scipy's maximum flow
+
+
+@dataclass(frozen=True, eq=False)
+class Closest:
+    """Non-negative counts, and how far they are from the signed ones, in units of the lattice."""
+
+    counts: Ints
+    distance: int
+
+
+def evenly(amount: int, cells: int) -> Ints:
+    """An amount, of either sign, divided over cells as evenly as integers can be.
+
+    >>> evenly(-5, 4).tolist()
+    [-2, -1, -1, -1]
+    """
+    return np.diff(_products(np.arange(cells + 1), amount) // max(1, cells)).astype(np.int64)
+
+
+def rescaled(counts: Ints, total: int) -> Ints:
+    """Counts in the same proportions with another total: cumulative sums are rounded, so no part drifts.
+
+    >>> rescaled(np.array([3, 0, 1, 2]), 3).tolist()
+    [1, 0, 1, 1]
+    """
+    reached = np.concatenate([[0], np.cumsum(counts)])
+    return np.diff(_products(reached, total) // max(1, int(reached[-1]))).astype(np.int64)
+
+
+def debiased(nu: Ints, total: int) -> Ints:
+    """Signed counts that add up to total, the same amount taken from every cell.
+
+    When sums differ, where d_BL makes or destroys the difference is arbitrary: everything in one corner
+    is as good as an even spread. What is known of equal noise says even.
+    """
+    return nu - evenly(int(nu.sum()) - total, len(nu))
+
+
+def closest(nu: Ints, total: int, lattice: Lattice) -> Closest:
+    """The closest non-negative counts with this total >= 0, by the quickest exact way for the lattice.
+
+    Sums are made equal first (`debiased`); the distance is from there.
+    """
+    nu = debiased(nu, total)
+    long = [axis for axis in lattice.axes if axis.length > 1]
+    if lattice.metric == "linf" and any(axis.apart for axis in long):
+        return _closest_by_fibre(nu, total, lattice)
+    if not long or (len(long) == 1 and not long[0].apart):
+        return closest_on_a_line(nu, long[0].step if long else 1)
+    return closest_by_flow(nu, total, lattice.graph() if (nu < 0).any() else None, lattice.diameter)
+
+
+def closest_on_a_line(nu: Ints, step: int = 1) -> Closest:
+    """For cells in a row: moving costs what the prefix sums differ by, so they are fitted by rising ones."""
+    total = int(nu.sum())
+    prefix = np.cumsum(nu)[:-1]
+    rising = isotonic_l1(prefix, 0, total)
+    counts = np.diff(rising, prepend=0, append=total)
+    return Closest(counts, step * int(np.abs(rising - prefix).sum()))
+
+
+def closest_by_flow(nu: Ints, total: int, graph: Graph | None, diameter: int) -> Closest:
+    """On any graph: what cells lack is fetched from cells that have it, by a flow of least cost.
+
+    If nu has more than total, the rest of it is destroyed in proportion to what is left; if it has less,
+    what is made goes to the cells that are dearest to fill, and then to all evenly. (Without negative
+    counts no graph is needed.)
+    """
+    surplus = int(nu.sum()) - total
+    made = max(0, -surplus)
+    spare, lack = np.maximum(nu, 0), np.maximum(-nu, 0)
+    cost = 0
+    if graph is not None and lack.sum() > made:
+        hubs = np.zeros(graph.nodes - len(nu), np.int64)
+        spare, lack = np.append(spare, hubs), np.append(lack, hubs)
+        cost = _fetch(graph, spare, lack, int(lack.sum()) - made)
+    counts = spare[: len(nu)]
+    counts = rescaled(counts, total) if surplus > 0 else counts + evenly(made - int(lack.sum()), len(nu))
+    return Closest(counts, diameter * abs(surplus) + cost // 2)
+
+
+def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
+    """Under linf, with equal sums: cells that differ in a category, or in what is missing, are a unit
+    distance apart whatever the rest. So each such fibre is a lattice of its own, and a fibre that has less
+    than nothing is filled from the others at one price, wherever it is taken.
+    """
+    fibres = list(_fibres(lattice))
+    sums = np.array([nu[cells].sum() for cells, _ in fibres])
+    wanted = lowered(sums, np.array([len(cells) for cells, _ in fibres]), total)
+    graphs = {part: part.graph() for part in {part for _, part in fibres} if part.size > 1}
+    counts = np.zeros_like(nu)
+    distance = 0
+    for (cells, part), has, keeps in zip(fibres, sums.tolist(), wanted.tolist(), strict=True):
+        if has < 0:
+            distance += closest_by_flow(nu[cells], 0, graphs.get(part), lattice.side).distance
+        elif len(cells) == 1:
+            counts[cells] = keeps
+        else:
+            own = closest(nu[cells], has, part)
+            counts[cells] = rescaled(own.counts, keeps)
+            distance += own.distance
+    return Closest(counts, distance)
+
+
+def _fibres(lattice: Lattice) -> Iterator[tuple[Ints, Lattice]]:
+    """The cells of each fibre, and the lattice that they are."""
+    number = np.arange(lattice.size).reshape(lattice.shape)
+    rows = [[(range(axis.cells), axis.step)] for axis in lattice.axes]
+    for axis, row in zip(lattice.axes, rows, strict=True):
+        row += [(range(cell, cell + 1), 1) for cell in range(axis.cells, axis.length)]
+    for parts in product(*rows):
+        axes = tuple(Axis(len(cells), step) for cells, step in parts)
+        yield number[np.ix_(*(cells for cells, _ in parts))].ravel(), Lattice(axes, lattice.side)
+
+
+def lowered(sums: Ints, weights: Ints, total: int) -> Ints:
+    """Non-negative integers with this total, nowhere above sums: max(0, sums - theta weights), rounded.
+
+    >>> lowered(np.array([5, -3, 1, 4]), np.array([1, 1, 1, 1]), 7).tolist()
+    [4, 0, 0, 3]
+    """
+    order = np.argsort(-sums / weights, kind="stable")
+    over = np.cumsum(sums[order]) - total
+    theta = np.max(over / np.cumsum(weights[order]))
+    level = np.clip(sums - theta * weights, 0, np.maximum(sums, 0))
+    whole: Ints = np.floor(level).astype(np.int64)
+    missing = total - int(whole.sum())
+    first = np.argsort(whole - level, kind="stable")
+    whole[first[whole[first] < sums[first]][:missing]] += 1
+    return whole
+
+
+def _fetch(graph: Graph, spare: Ints, lack: Ints, amount: int) -> int:
+    """Move `amount` units from spare to lack, in place, at the least cost, which is returned in half units.
+
+    The primal-dual method: potentials rise by the distances from cells that have something to spare, in
+    the graph of what is left, and a maximum flow uses up all shortest ways at once. A distance is dealt with
+    once, so there are at most as many rounds as there are distances. Nodes are shuffled, always alike,
+    because a maximum flow prefers low numbers and would fetch from one side.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra, maximum_flow
+
+    nodes, sink, end, source = graph.nodes, graph.nodes, graph.nodes + 1, graph.nodes + 2
+    place = np.random.default_rng(0).permutation(nodes)
+    key = place[graph.tail] * nodes + place[graph.head]
+    order = np.argsort(key)
+    key, cost = key[order], graph.cost[order].astype(np.int64)
+    tail, head = np.divmod(key, nodes)
+    first = np.searchsorted(tail, np.arange(nodes + 1))
+    flow = np.zeros(len(key), np.int64)  # along an arc and along its reverse: one is minus the other
+    potential = np.zeros(nodes, np.int64)
+    has, lacks = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    has[place], lacks[place] = spare, lack
+
+    def slack() -> Ints:
+        return np.where(flow < 0, -cost, cost) + potential[tail] - potential[head]
+
+    def push(shift: int) -> int:
+        """A maximum flow along arcs without slack, in multiples of 2^shift."""
+        tight, full, empty = np.flatnonzero(slack() == 0), np.flatnonzero(has), np.flatnonzero(lacks)
+        room = np.where(flow[tight] < 0, -flow[tight], 2**62)
+        starts = np.concatenate([tail[tight], np.full(len(full), source), empty, [sink]])
+        ends = np.concatenate([head[tight], full, np.full(len(empty), sink), [end]])
+        rooms = np.concatenate([room, has[full], lacks[empty], [amount]]) >> shift
+        network = csr_array(
+            (np.minimum(rooms, 2**LARGEST).astype(np.int32), (starts, ends)), shape=(nodes + 3, nodes + 3)
+        )
+        used = maximum_flow(network, source, end).flow.tocoo()
+        row, column, units = used.row.astype(np.int64), used.col, used.data.astype(np.int64) << shift
+        inside = (row < nodes) & (column < nodes) & (units != 0)
+        flow[np.searchsorted(key, row[inside] * nodes + column[inside])] += units[inside]
+        left, filled = row == source, (column == sink) & (row < nodes)
+        has[column[left]] -= units[left]
+        lacks[row[filled]] -= units[filled]
+        return int(units[filled].sum())
+
+    while amount > 0:
+        ways = csr_array((slack().astype(np.float64), head, first), shape=(nodes, nodes))
+        distance = dijkstra(ways, indices=np.flatnonzero(has), min_only=True)
+        potential += np.minimum(distance, distance[lacks > 0].min()).astype(np.int64)
+        for shift in range(max(0, amount.bit_length() - LARGEST), -1, -1):
+            amount -= push(shift)
+    spare[:], lack[:] = has[place], lacks[place]
+    return int((np.maximum(flow, 0) * cost).sum())
+
+
+def _products(numbers: NDArray[np.int64], factor: int) -> NDArray[Any]:
+    """Exact products: in Python's integers where 64 bits are too few."""
+    if int(np.abs(numbers).max(initial=0)) * abs(factor) < 2**63:
+        return numbers * factor
+    return numbers.astype(object) * factor

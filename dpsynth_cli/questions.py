@@ -1,0 +1,216 @@
+"""The inert words between mechanisms and the trusted core: questions, answers, models.
+
+A question is data, never code. The closed set of statistics is here; what each one is worth (its
+integer sum, its sensitivity, its noise) only the trusted core knows. See `trusted/README.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+# --- how a column, or a map of several, is cut into cells -------------------------------------------
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The column's codes halved `bits` times: code u of `size` goes to cell floor(u 2^b / size).
+
+    In a nullable column the first halving separates values (lower half) from missing (first cell of
+    the upper half), and the remaining b = bits - 1 halvings cut the values.
+    """
+
+    column: str
+    bits: int
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Cell i holds the codes edges[i] <= u < edges[i+1]; edges rise from 0 to the column's `codes`.
+
+    Equal neighbours make an empty cell. Missing is the column's last code.
+    """
+
+    column: str
+    edges: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Cell i holds the rows with edges[i] <= sum_j weights[j] z_j < edges[i+1], clipped at both ends.
+
+    z_j is the row's centred fixed-point value of columns[j] as in `Moments`, 0 where missing.
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[int, ...]
+    edges: tuple[int, ...]
+    bits: int
+
+
+Axis: TypeAlias = Halves | Bins | Affine
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A public partition: the product of its axes.
+
+    Without `order`, cells are numbered row-major (the last axis fastest). With it, axis order[0] is
+    halved first, then order[1] and so on: a cell's number is its path from the root, first split in
+    the highest bit, so that the cells of a level are pairs of the next. Each axis then has
+    2^(its count in order) cells.
+    """
+
+    axes: tuple[Axis, ...]
+    order: tuple[int, ...] | None = None
+
+
+# --- the closed set of statistics: what is summed over the rows --------------------------------------
+
+
+@dataclass(frozen=True)
+class Total:
+    """The number of rows. Free and exact under replace_one, unless asked by class."""
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """How many rows each cell has. One `Cells`, or by class one a class."""
+
+    cells: Cells | tuple[Cells, ...]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of centred fixed-point values z = 2x - q, q = 2^bits - 1 (degree 1), or of their products:
+    the upper triangle of z z^T, row by row (degree 2).
+
+    `clip` is a public bound on the row's norm |z| / q; None leaves rows as they are.
+    """
+
+    columns: tuple[str, ...]
+    bits: int
+    degree: int
+    clip: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Cross products of attributes, for all pairs i < j in order.
+
+    Without scores: the table of every pair of axes (one-hot cross products), row-major, one after
+    the other; `diagonal` adds each axis's own histogram in front of its pairs. With scores (one
+    integer a cell, |score| <= 2^bits - 1): one sum of products a pair.
+    """
+
+    axes: tuple[Axis, ...]
+    diagonal: bool = False
+    scores: tuple[tuple[int, ...], ...] | None = None
+    bits: int = 0
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """The row's vector added up in its cell: one-hot `attributes` (a table cell x attribute cell for
+    each, one after the other), or the fixed-point values x in [0, q] of `columns` (cell x column).
+    """
+
+    cells: Cells | tuple[Cells, ...]
+    attributes: tuple[Axis, ...] = ()
+    columns: tuple[str, ...] = ()
+    bits: int = 0
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums
+
+
+@dataclass(frozen=True)
+class Question:
+    """A statistic, the share of the release's budget to spend on it, and the stage it belongs to.
+
+    `by` asks it for each class of a declared categorical column: one answer, one block a class.
+    """
+
+    step: str
+    statistic: Statistic
+    share: Fraction
+    by: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The noisy integers, block by block (one block without `by`), and the noise that is in them."""
+
+    values: Ints
+    lengths: tuple[int, ...]
+    noise: str
+    sd: float
+
+    @property
+    def blocks(self) -> list[Ints]:
+        """One array a class."""
+        return np.split(self.values, np.cumsum(self.lengths)[:-1])
+
+
+class Ask(Protocol):
+    """What a mechanism receives: the only way to learn anything about rows."""
+
+    def __call__(self, questions: Sequence[Question]) -> list[Answer]: ...
+
+    def sd(self, question: Question) -> float:
+        """The standard deviation the noise would have: public, free, asks nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asking:
+    """An `Ask` made of two functions."""
+
+    answer: Callable[[Sequence[Question]], list[Answer]]
+    sd: Callable[[Question], float]
+
+    def __call__(self, questions: Sequence[Question]) -> list[Answer]:
+        return self.answer(questions)
+
+
+Block: TypeAlias = dict[str, Ints]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a mechanism returns: a private total, and rows to draw from what it learnt.
+
+    `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
+    the audit, from answers and public facts only (fallbacks taken, dimensions chosen).
+    """
+
+    total: int
+    draw: Callable[[int, np.random.Generator], Iterator[Block]]
+    notes: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def as_json(word: Any) -> Any:
+    """A question as plain JSON values, the same for equal questions.
+
+    >>> as_json(Question("n", Total(), Fraction(1, 20)))
+    {'kind': 'Question', 'step': 'n', 'statistic': {'kind': 'Total'}, 'share': '1/20', 'by': None}
+    """
+    if is_dataclass(word) and not isinstance(word, type):
+        return {"kind": type(word).__name__} | {f.name: as_json(getattr(word, f.name)) for f in fields(word)}
+    if isinstance(word, Fraction):
+        return str(word)
+    if isinstance(word, tuple):
+        return [as_json(part) for part in word]
+    if isinstance(word, np.integer):
+        return int(word)
+    return word

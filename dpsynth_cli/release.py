@@ -1,0 +1,337 @@
+"""The main path: spec -> budget -> answers -> model -> files. And the same again from a transcript."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli import __version__, audit
+from dpsynth_cli.errors import DpsynthError, FileError, UsageError, VerificationError
+from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.questions import Ints, Model, Question
+from dpsynth_cli.spec import Spec, from_document, public_document
+from dpsynth_cli.transcript import VERSION, Partial, Transcript, sha256
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.engines.local import sum_over
+from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.noise import system_source
+from dpsynth_cli.trusted.prices import Charge
+from dpsynth_cli.trusted.read import Scan, open_scan
+from dpsynth_cli.write import Pending, write_table
+
+Progress = Callable[[str, int, int | None], None]  # what is going on, how much more is done, of how much
+
+
+def no_progress(what: str, done: int, whole: int | None) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a release gave: for people and for programs."""
+
+    release_id: str
+    rows: int
+    files: dict[str, str]
+    public: dict[str, Any]
+
+
+def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+    """Spend the budget once: synthetic file, transcript, audits.
+
+    The ledger holds the charge before the first row is read. Until then any failure gives it back;
+    after that it stays spent, and `resume` finishes from the answers already on the disk.
+    """
+    files = Files.of(spec)
+    files.check_writable()
+    accountant = accountant_of(spec)
+    with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+        release_id = secrets.token_hex(16)
+        reservation = ledger.reserve(
+            spec.privacy.dataset,
+            release_id,
+            accountant.total,
+            accountant.currency,
+            spec.privacy.neighbours,
+            audit.short(spec.privacy.epsilon),
+            None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
+            spec.name,
+        )
+        header = {
+            "dpsynth_transcript": VERSION,
+            "release": {
+                "id": release_id,
+                "name": spec.name,
+                "day": datetime.now(timezone.utc).date().isoformat(),
+                "versions": versions(),
+            },
+            "spec": public_document(spec.effective),
+            "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
+            "ledger": {
+                "dataset": spec.privacy.dataset,
+                "entry": reservation.number,
+                "hash": reservation.hash,
+                "charged": str(reservation.charged),
+                "remaining": None if reservation.remaining is None else str(reservation.remaining),
+                "conversion": reservation.conversion,
+            },
+        }
+        with _refunding(spec, ledger, release_id):
+            with closing(Partial.create(files.partial(release_id), header)) as partial:
+                return _finish(spec, ledger, files, scan, accountant, partial, progress)
+
+
+def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+    """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    files = Files.of(spec)
+    files.check_writable()
+    with closing(_unfinished(spec, files)) as partial:
+        release_id = partial.header["release"]["id"]
+        if ledger.state(release_id) not in ("reserved", "drawn", "committed"):
+            raise UsageError(
+                f"the ledger {ledger.path} does not hold the charge of {partial.path.name}.",
+                next_step="Name the ledger it was started with: --ledger FILE, or $DPSYNTH_LEDGER.",
+            )
+        with (
+            closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
+            _refunding(spec, ledger, release_id),
+        ):
+            return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
+
+
+def _finish(
+    spec: Spec,
+    ledger: Ledger,
+    files: Files,
+    scan: Scan,
+    accountant: Accountant,
+    partial: Partial,
+    progress: Progress,
+) -> Receipt:
+    release_id = partial.header["release"]["id"]
+    bill: list[Charge] = []
+
+    def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        progress("reading", 0, scan.size)
+        return sum_over(scan, spec.domain, questions, lambda done: progress("reading", done, scan.size))
+
+    def before_rows() -> None:
+        if ledger.state(release_id) == "reserved":
+            ledger.drawn(release_id)
+
+    ask = open_curator(
+        sums,
+        spec.domain,
+        accountant,
+        system_source(),
+        lambda charge, answer: partial.record(charge.question, answer),
+        before_rows,
+        list(partial.answers),
+        bill,
+    )
+    model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+    transcript = partial.transcript()
+    pending, public = compose(spec, transcript, model, accountant, bill, files, progress)
+    try:
+        steward = audit.steward_audit(public, spec.input, files.named())
+        hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
+        hashes["public_audit"] = sha256(audit.as_text(public))
+        with publishing(
+            files, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
+        ) as publish:
+            if ledger.state(release_id) != "committed":
+                ledger.commit(release_id, hashes)
+            publish()
+            pending.publish()
+    finally:
+        pending.discard()
+    partial.remove()
+    return Receipt(release_id, public["output"]["rows"], files.named(), public)
+
+
+def compose(
+    spec: Spec,
+    transcript: Transcript,
+    model: Model,
+    accountant: Accountant,
+    bill: Sequence[Charge],
+    files: Files,
+    progress: Progress = no_progress,
+) -> tuple[Pending, dict[str, Any]]:
+    """The synthetic file (not yet under its name) and the public audit: from public things alone."""
+    rows = max(0, model.total) if spec.rows is None else spec.rows
+    pending = draw(spec, model, rows, transcript.header["sampling_seed"], files.path, progress)
+    output = {
+        "file": files.output_name,
+        "rows": rows,
+        "columns": [column.name for column in spec.domain],
+        "sha256": pending.sha256,
+    }
+    data = transcript.as_bytes()
+    public = audit.public_audit(
+        spec,
+        transcript.header,
+        budget_of(accountant),
+        [charge.as_json() for charge in bill],
+        output,
+        {"file": files.transcript.name, "sha256": sha256(data)},
+        model.notes,
+        model.facts,
+    )
+    return pending, public
+
+
+def draw(spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Progress) -> Pending:
+    """Rows from a model, in a temporary file beside `path`."""
+    progress("writing", 0, rows)
+
+    def watched() -> Any:
+        for block in model.draw(rows, np.random.default_rng(seed)):
+            yield block
+            progress("writing", len(next(iter(block.values()))), rows)
+
+    return write_table(path, spec.domain.columns, watched(), rows)
+
+
+def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge]]:
+    """The model again, from the transcript alone; no data."""
+
+    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        raise TranscriptMismatch("the transcript ends before the mechanism does")
+
+    try:
+        spec = from_document(transcript.header["spec"])
+        accountant = accountant_of(spec)
+        bill: list[Charge] = []
+        ask = open_curator(
+            no_rows,
+            spec.domain,
+            accountant,
+            system_source(),
+            lambda charge, answer: None,
+            lambda: None,
+            transcript.answers,
+            bill,
+        )
+        model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+    except (TranscriptMismatch, KeyError, UsageError, ValueError) as error:
+        raise VerificationError(f"the transcript does not fit its own spec: {error}.", "") from None
+    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
+        if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
+            raise VerificationError("the transcript claims other noise than its shares pay for.", "")
+    if len(bill) != len(transcript.answers):
+        raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
+    return spec, model, accountant, bill
+
+
+def accountant_of(spec: Spec) -> Accountant:
+    """One currency a release: pure epsilon, or rho where the spec has a delta."""
+    if spec.privacy.delta is None:
+        return Accountant.pure(spec.privacy.epsilon)
+    return Accountant.zcdp(spec.privacy.epsilon, spec.privacy.delta)
+
+
+def budget_of(accountant: Accountant) -> dict[str, Any]:
+    """Total and spent, as exact strings and as floats."""
+    return {
+        "currency": accountant.currency,
+        "total": str(accountant.total),
+        "total_float": float(accountant.total),
+        "spent": str(accountant.spent),
+        "spent_float": float(accountant.spent),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What made a release: the same versions make the same bytes."""
+    import pyarrow
+    import scipy
+
+    return {
+        "dpsynth": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "pyarrow": pyarrow.__version__,
+    }
+
+
+def _unfinished(spec: Spec, files: Files) -> Partial:
+    """The oldest unfinished release of this output whose process is gone."""
+    other_spec = alive = False
+    for path in files.partials():
+        partial = Partial.reopen(path)
+        if partial is None:
+            alive = True
+        elif partial.header["spec"] != public_document(spec.effective):
+            other_spec = True
+            partial.close()
+        else:
+            return partial
+    if other_spec:
+        why = "the unfinished release beside it was started with another spec or other options."
+    elif alive:
+        why = "the unfinished release beside it is still running."
+    else:
+        why = "there is no unfinished release beside it."
+    raise UsageError(f"nothing to resume for {files.output_name}: {why}", next_step="")
+
+
+@contextmanager
+def _refunding(spec: Spec, ledger: Ledger, release_id: str) -> Any:
+    """Give the charge back if it fails before a row is read; else say that it is spent."""
+    try:
+        yield
+    except BaseException as error:
+        drawn = ledger.state(release_id) != "reserved"
+        if not drawn:
+            ledger.abort(release_id, type(error).__name__)
+            for path in Files.of(spec).partials():
+                if release_id in path.name:
+                    path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
+        if isinstance(error, DpsynthError):
+            if drawn:
+                error.cost = (
+                    f"epsilon = {audit.short(spec.privacy.epsilon)} of {spec.privacy.dataset} was spent."
+                )
+                finish = "Then finish it with the same command and --resume: that costs nothing more."
+                error.next_step = f"{error.next_step} {finish}".strip()
+            else:
+                error.cost = "Nothing was spent."
+        raise error from None
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What `sample` wrote."""
+
+    output: str
+    rows: int
+    seed: int
+    sha256: str
+
+
+def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progress = no_progress) -> Sampled:
+    """More rows from a past release: reads no data, costs nothing."""
+    from dpsynth_cli.transcript import load
+
+    transcript, _ = load(path)
+    spec, model, _, _ = replay(transcript)
+    spec = replace(spec, output=output)
+    files = Files.of(spec)
+    files.check_writable()
+    count = rows or (max(0, model.total) if spec.rows is None else spec.rows)
+    pending = draw(spec, model, count, seed, files.path, progress)
+    pending.publish()
+    return Sampled(output, count, seed, pending.sha256)

@@ -1,0 +1,185 @@
+"""The transcript: what was asked and what was answered, in order. It is the release.
+
+A finished transcript is an Arrow IPC file: one record batch of int64 an answer, everything else as
+JSON in the schema's metadata. An unfinished one is an Arrow IPC stream beside the output, mode 0600,
+each answer on the disk before the mechanism sees it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.questions import Answer, as_json
+
+VERSION = 1
+KEY = b"dpsynth"
+FIELDS = [pa.field("value", pa.int64(), nullable=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """What a release said (`header`: public facts about it), asked and was answered."""
+
+    header: dict[str, Any]
+    answers: tuple[tuple[Any, Answer], ...]  # (question as JSON, answer)
+
+    def as_bytes(self) -> bytes:
+        """The finished file. Equal transcripts have equal bytes."""
+        document = self.header | {"answers": [_about(question, answer) for question, answer in self.answers]}
+        schema = pa.schema(FIELDS, metadata={KEY: canonical(document)})
+        sink = io.BytesIO()
+        with ipc.new_file(sink, schema) as writer:
+            for _, answer in self.answers:
+                writer.write_batch(_batch(answer))
+        return sink.getvalue()
+
+
+def canonical(document: Any) -> bytes:
+    """JSON with sorted keys and no spaces, so that equal documents have equal bytes."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def sha256(data: bytes) -> str:
+    """The hexadecimal SHA-256 of published bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def load(path: Path) -> tuple[Transcript, str]:
+    """A finished transcript and the SHA-256 of its file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read the transcript {path}: {error.strerror}.", "") from None
+    try:
+        reader = ipc.open_file(io.BytesIO(data))
+        document = json.loads(reader.schema.metadata[KEY])
+        about = document.pop("answers")
+        if document["dpsynth_transcript"] != VERSION or reader.num_record_batches != len(about):
+            raise ValueError
+        batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+        answers = tuple(_answer(meta, batch) for meta, batch in zip(about, batches, strict=True))
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise VerificationError(
+            f"{path} is not a whole dpsynth transcript: it was cut off, edited or made by something else.",
+            "",
+        ) from None
+    return Transcript(document, answers), sha256(data)
+
+
+class Partial:
+    """The unfinished transcript of a release that is under way; locked while its process lives."""
+
+    def __init__(self, path: Path, file: BinaryIO, header: dict[str, Any], answers: list[tuple[Any, Answer]]):
+        self.path, self.header, self.answers = path, header, answers
+        self._file = file
+        self._writer: Any = None
+
+    @classmethod
+    def create(cls, path: Path, header: dict[str, Any]) -> Partial:
+        """A new one, for its owner only."""
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        partial = cls(path, file, header, [])
+        partial._start()
+        return partial
+
+    @classmethod
+    def reopen(cls, path: Path) -> Partial | None:
+        """One that a dead process left, with its complete answers; None if its process is alive."""
+        file = os.fdopen(os.open(path, os.O_RDWR), "r+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return None
+        header, answers = _read_stream(file)
+        if header is None:
+            file.close()
+            raise FileError(f"{path} is not an unfinished release of dpsynth.", "")
+        return cls(path, file, header, answers)
+
+    def record(self, question: Any, answer: Answer) -> None:
+        """Append an answer; on the disk when this returns."""
+        if self._writer is None:  # reopened: write the whole answers again, so that no torn end is left
+            self._rewrite()
+        self._append(as_json(question), answer)
+        self._sync()
+        self.answers.append((as_json(question), answer))
+
+    def transcript(self) -> Transcript:
+        return Transcript(self.header, tuple(self.answers))
+
+    def remove(self) -> None:
+        """The release is published: the unfinished copy goes."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _start(self) -> None:
+        schema = pa.schema(FIELDS, metadata={KEY: canonical(self.header)})
+        self._writer = ipc.new_stream(self._file, schema)
+        self._sync()
+
+    def _rewrite(self) -> None:
+        fresh = self.path.with_suffix(".rewrite")
+        fresh.unlink(missing_ok=True)
+        other = Partial.create(fresh, self.header)
+        for question, answer in self.answers:
+            other._append(question, answer)
+        other._sync()
+        os.replace(fresh, self.path)
+        self._file.close()
+        self._file, self._writer = other._file, other._writer
+
+    def _append(self, question: Any, answer: Answer) -> None:
+        self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(_about(question, answer))})
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _read_stream(file: BinaryIO) -> tuple[dict[str, Any] | None, list[tuple[Any, Answer]]]:
+    """The header and the complete answers; whatever is torn at the end is left out."""
+    answers: list[tuple[Any, Answer]] = []
+    try:
+        reader = ipc.open_stream(io.BytesIO(file.read()))
+        header = json.loads(reader.schema.metadata[KEY])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return None, []
+    try:
+        while True:
+            got = reader.read_next_batch_with_custom_metadata()
+            answers.append(_answer(json.loads(got.custom_metadata[KEY]), got.batch))
+    except (StopIteration, pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return header, answers
+
+
+def _batch(answer: Answer) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(answer.values, pa.int64())], schema=pa.schema(FIELDS))
+
+
+def _about(question: Any, answer: Answer) -> dict[str, Any]:
+    return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}
+
+
+def _answer(about: dict[str, Any], batch: pa.RecordBatch) -> tuple[Any, Answer]:
+    values = batch.column(0).to_numpy()
+    lengths = tuple(int(length) for length in about["lengths"])
+    if sum(lengths) != len(values):
+        raise ValueError("an answer has another length than it says")
+    return about["question"], Answer(values, lengths, about["noise"], about["sd"])

@@ -1,0 +1,1 @@
+"""All code that may name a row."""

@@ -1,0 +1,259 @@
+"""What the entries of one data set add up to: grants, charges, and what remains.
+
+Pure bookkeeping in Fractions, without a file: `ledger.py` asks it before it writes an entry, and
+verification plays every entry through it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpsynth_cli.errors import VerificationError
+from dpsynth_cli.trusted.chain import Entry
+
+CURRENCIES = ("epsilon", "rho")
+RELATIONS = ("add_remove", "replace_one")
+STATES = {"reserve": "reserved", "drawn": "drawn", "commit": "committed", "abort": "aborted"}
+BEFORE: dict[str, tuple[str | None, ...]] = {
+    "reserve": (None,),
+    "drawn": ("reserved",),
+    "commit": ("drawn",),
+    "abort": ("reserved", "drawn"),
+}
+NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError)  # payloads of a forger
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What an amount is counted in; amounts of different units never add up."""
+
+    currency: str
+    neighbours: str
+
+    def __post_init__(self) -> None:
+        if self.currency not in CURRENCIES or self.neighbours not in RELATIONS:
+            raise ValueError(f"no such unit: {self.currency} under {self.neighbours}")
+
+    def __str__(self) -> str:
+        kind = "pure epsilon" if self.currency == "epsilon" else "rho (zCDP)"
+        return f"{kind} under {self.neighbours}"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one release costs, in its own unit; no unit and no amount: it has no epsilon at all."""
+
+    amount: Fraction | None
+    unit: Unit | None
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The total of a data set. `epsilon` is what its owner stated: the sum over all grants.
+
+    At one delta the epsilon of a rho is concave in rho, so the granted rhos together are worth at
+    most that sum.
+    """
+
+    total: Fraction
+    unit: Unit
+    epsilon: Fraction
+    delta: Fraction | None
+    allow_unbounded: bool
+
+
+@dataclass(frozen=True)
+class Balance:
+    """One data set: its grant if there is one, and what its releases were charged."""
+
+    dataset: str
+    grant: Grant | None
+    charged: Fraction | None  # in the grant's unit, conversions included
+    remaining: Fraction | None
+    spent: dict[Unit, Fraction]  # as the releases stated it, a sum for each unit
+    counts: dict[Unit, int]  # how many releases each of these sums has
+    releases: int  # that hold a charge
+    unbounded: int  # of them, without differential privacy
+
+
+def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, str | None] | None:
+    """The amount in another unit, and how it came about in words; None where nothing is implied.
+
+    Claim: a release that costs `amount` in `source` costs at most the result in `target`. A pure
+    epsilon is a rho of epsilon^2 / 2; add_remove twice is replace_one, so 2 epsilon, or 4 rho. Never
+    the reverse.
+
+    >>> converted(Fraction(1, 2), Unit("epsilon", "add_remove"), Unit("rho", "replace_one"))
+    (Fraction(1, 2), '2 x epsilon from add_remove to replace_one, then epsilon^2 / 2 to rho')
+    """
+    steps = []
+    if source.neighbours != target.neighbours:
+        if source.neighbours == "replace_one":
+            return None
+        factor = 2 if source.currency == "epsilon" else 4
+        amount *= factor
+        steps.append(f"{factor} x {source.currency} from add_remove to replace_one")
+    if source.currency != target.currency:
+        if source.currency == "rho":
+            return None
+        amount = amount**2 / 2
+        steps.append("epsilon^2 / 2 to rho")
+    return amount, ", then ".join(steps) or None
+
+
+class Account:
+    """The running sums of one data set, entry by entry."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        self.grant: Grant | None = None
+        self.charged: Fraction | None = None
+        self.charges: dict[str, Charge] = {}
+        self.drawn: set[str] = set()
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """What is left of the grant; None without one."""
+        return None if self.grant is None or self.charged is None else self.grant.total - self.charged
+
+    def price(self, charge: Charge) -> tuple[Fraction, str | None] | None:
+        """The charge in the grant's unit; None where no conversion is sound."""
+        if self.grant is None:
+            raise ValueError("without a grant there is nothing to convert to")
+        if charge.amount is None or charge.unit is None:
+            return (Fraction(0), None) if self.grant.allow_unbounded else None
+        return converted(charge.amount, charge.unit, self.grant.unit)
+
+    def add(self, kind: str, release: str, payload: dict[str, Any]) -> str | None:
+        """Take in one entry; what is wrong with it, if its writer should have refused it."""
+        problem = None
+        if kind == "grant":
+            problem = self._grant(payload)
+        elif kind == "reserve":
+            problem = self._charge(release, charge_of(payload), payload.get("charged"))
+        elif kind == "drawn":
+            self.drawn.add(release)
+        elif kind == "abort" and release not in self.drawn:
+            self._refund(release)
+        if problem is None and (self.remaining or 0) < 0:
+            return f"{self.dataset} is overdrawn"
+        return problem
+
+    def _grant(self, payload: dict[str, Any]) -> str | None:
+        new = grant_of(payload)
+        old = self.grant
+        if old is not None:
+            if (old.unit, old.delta) != (new.unit, new.delta):
+                return f"{self.dataset} was granted a second kind of budget"
+            new = Grant(
+                old.total + new.total,
+                new.unit,
+                old.epsilon + new.epsilon,
+                new.delta,
+                old.allow_unbounded or new.allow_unbounded,
+            )
+        self.grant = new
+        if old is None:
+            prices = [self.price(charge) for charge in self.charges.values()]
+            self.charged = sum((price[0] for price in prices if price is not None), Fraction(0))
+            if None in prices:
+                return f"{self.dataset} was granted a budget that cannot count its earlier releases"
+        return None
+
+    def _charge(self, release: str, charge: Charge, stated: object) -> str | None:
+        self.charges[release] = charge
+        if self.grant is None or self.charged is None:
+            return None if stated is None else f"{self.dataset} has no grant to charge"
+        price = self.price(charge)
+        if price is None:
+            return f"{self.dataset} was charged in a unit that its grant does not cover"
+        self.charged += price[0]
+        if stated != str(price[0]):
+            return f"{self.dataset} was charged another amount than the release costs"
+        return None
+
+    def _refund(self, release: str) -> None:
+        charge = self.charges.pop(release, None)
+        if charge is not None and self.charged is not None:
+            price = self.price(charge)
+            self.charged -= Fraction(0) if price is None else price[0]
+
+    def balance(self) -> Balance:
+        """The account as it stands."""
+        spent: dict[Unit, Fraction] = {}
+        counts: dict[Unit, int] = {}
+        for charge in self.charges.values():
+            if charge.amount is not None and charge.unit is not None:
+                spent[charge.unit] = spent.get(charge.unit, Fraction(0)) + charge.amount
+                counts[charge.unit] = counts.get(charge.unit, 0) + 1
+        unbounded = sum(charge.amount is None for charge in self.charges.values())
+        return Balance(
+            self.dataset,
+            self.grant,
+            self.charged,
+            self.remaining,
+            spent,
+            counts,
+            len(self.charges),
+            unbounded,
+        )
+
+
+def charge_of(payload: dict[str, Any]) -> Charge:
+    """The charge that a reserve entry records."""
+    if payload["currency"] == "unbounded":
+        return Charge(None, None)
+    return Charge(Fraction(payload["amount"]), Unit(payload["currency"], payload["neighbours"]))
+
+
+def grant_of(payload: dict[str, Any]) -> Grant:
+    """The grant that a grant entry records."""
+    return Grant(
+        Fraction(payload["amount"]),
+        Unit(payload["currency"], payload["neighbours"]),
+        Fraction(payload["epsilon"]),
+        None if payload["delta"] is None else Fraction(payload["delta"]),
+        payload["allow_unbounded"],
+    )
+
+
+def account_of(dataset: str, entries: list[Entry]) -> Account:
+    """The account that the data set's grants, charges, draws and refunds make."""
+    account = Account(dataset)
+    for entry in entries:
+        try:
+            account.add(entry.kind, entry.release, entry.payload)
+        except NOT_OURS:
+            raise VerificationError(
+                f"entry {entry.number} of the ledger is not one that dpsynth writes.",
+                "No decision was based on it.",
+                "See what else is wrong: dpsynth budget verify",
+            ) from None
+    return account
+
+
+def wrong_sums(entries: list[Entry]) -> list[str]:
+    """Entries that no dpsynth would have written, in a chain that is whole."""
+    accounts: dict[str, Account] = {}
+    last: dict[str, Entry] = {}
+    found = []
+    for entry in entries:
+        problem: str | None = None
+        before = last.get(entry.release)
+        if entry.kind in STATES:
+            state = STATES[before.kind] if before else None
+            if state not in BEFORE[entry.kind] or (before and before.dataset != entry.dataset):
+                problem = f"release {entry.release} cannot be {STATES[entry.kind]} here"
+            last[entry.release] = entry
+        elif entry.kind not in ("grant", "note"):
+            problem = "there is no such kind of entry"
+        account = accounts.setdefault(entry.dataset, Account(entry.dataset))
+        try:
+            problem = problem or account.add(entry.kind, entry.release, entry.payload)
+        except NOT_OURS:
+            problem = "it is not one that dpsynth writes"
+        if problem:
+            found.append(f"entry {entry.number}: {problem}")
+    return found

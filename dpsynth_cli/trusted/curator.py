@@ -1,0 +1,107 @@
+"""`open_curator`: charge, sum, add noise, make durable, answer. The border between rows and the rest.
+
+Claim. Let one run answer questions q_1 .. q_k, each chosen from the public spec and the earlier
+answers. Then the sequence of answers is differentially private with the accountant's total, under
+the domain's neighbour relation: each answer is an exact integer sum whose sensitivity is known,
+plus exact discrete noise at the scale that its share pays for, and the shares never add up to more
+than the whole. What the mechanism does with the answers is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Answer, Asking, Ints, Question, as_json
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.noise import (
+    SystemSource,
+    Words,
+    discrete_gaussian,
+    discrete_laplace,
+    representable_sigma2,
+)
+from dpsynth_cli.trusted.prices import Charge, charge_for
+
+
+class TranscriptMismatch(ValueError):
+    """The recorded answers do not fit what the mechanism asks."""
+
+
+SumOver = Callable[[Sequence[Question]], tuple[list[Ints], int]]
+Record = Callable[[Charge, Answer], None]
+
+
+def open_curator(
+    sum_over: SumOver,
+    omega: Domain,
+    accountant: Accountant,
+    source: SystemSource,
+    record: Record,
+    before_rows: Callable[[], None],
+    recorded: Sequence[tuple[object, Answer]],
+    bill: list[Charge],
+) -> Asking:
+    """The `ask` of one release.
+
+    `before_rows` is called once, before the first row is read. `record` makes an answer durable and
+    returns only then; the mechanism sees no answer that is not recorded. `recorded` are the answers
+    of an interrupted run, (question as JSON, answer) in order: they are charged and given again,
+    and nothing that they answer is asked a second time. `bill` receives every charge, in order.
+    """
+    if type(source) is not SystemSource:
+        raise TypeError("privacy noise comes from the operating system's generator only")
+    earlier = list(recorded)
+    opened = False
+
+    def answer(questions: Sequence[Question]) -> list[Answer]:
+        nonlocal opened
+        charges = [charge_for(question, omega, accountant) for question in questions]
+        accountant.charge([charge.price for charge in charges])
+        bill.extend(charges)
+        answers: list[Answer] = []
+        for charge in charges[: len(earlier)]:
+            question, again = earlier.pop(0)
+            if question != as_json(charge.question) or again.lengths != charge.lengths:
+                raise TranscriptMismatch("the recorded answers are to other questions")
+            answers.append(again)
+        fresh = charges[len(answers) :]
+        if fresh:
+            if not opened:
+                before_rows()
+                opened = True
+            sums, _ = sum_over([charge.question for charge in fresh])
+            for charge, exact in zip(fresh, sums, strict=True):
+                noisy = exact + noise_for(charge, omega, source)
+                given = Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd)
+                record(charge, given)
+                answers.append(given)
+        return answers
+
+    def sd(question: Question) -> float:
+        return charge_for(question, omega, accountant).price.sd
+
+    return Asking(answer, sd)
+
+
+def noise_for(charge: Charge, omega: Domain, source: Words) -> Ints:
+    """Independent noise for every integer of the answer, empty cells and empty classes too."""
+    size, price = sum(charge.lengths), charge.price
+    if price.noise == "none":
+        return np.zeros(size, dtype=np.int64)
+    if price.noise == "discrete_laplace":
+        return discrete_laplace(price.parameter, size, source)
+    if not charge.sensitivity.half_above:
+        return discrete_gaussian(price.parameter, size, source)
+    # Recipe F: the diagonal of each block's upper triangle has the full variance, the rest half of it.
+    noise = discrete_gaussian(representable_sigma2(price.parameter / 2), size, source)
+    start = 0
+    for length in charge.lengths:
+        d = (int((8 * length + 1) ** 0.5) - 1) // 2
+        rows, columns = np.triu_indices(d)
+        diagonal = start + np.flatnonzero(rows == columns)
+        noise[diagonal] = discrete_gaussian(price.parameter, d, source)
+        start += length
+    return noise

@@ -1,0 +1,1 @@
+"""`sum_over`: the exact integer sums of questions over all rows."""

@@ -1,0 +1,64 @@
+"""One machine: batches in threads, each worker with a tally of its own, merged by addition."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from queue import Queue
+from threading import Thread
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Ints, Question
+from dpsynth_cli.trusted.read import Piece, Scan
+from dpsynth_cli.trusted.sums import Tally
+
+Progress = Callable[[int], None]
+
+
+def sum_over(
+    scan: Scan,
+    omega: Domain,
+    questions: Sequence[Question],
+    progress: Progress = lambda done: None,
+    workers: int | None = None,
+) -> tuple[list[Ints], int]:
+    """The exact sums of the questions over all rows, and the number of rows.
+
+    Reading is serial, decoding and counting run in `workers` threads; the result is the same for any
+    number of them, because integer sums do not depend on their order.
+    """
+    count = workers or min(4, os.cpu_count() or 1)
+    waiting: Queue[Piece | None] = Queue(maxsize=2 * count)
+    tallies = [Tally(questions, omega) for _ in range(count)]
+    failures: list[BaseException] = []
+
+    def work(tally: Tally) -> None:
+        while (piece := waiting.get()) is not None:
+            if failures:
+                continue  # drain the queue, so that the reader is never stuck
+            try:
+                codes = scan.encode(piece)
+                tally.add(codes, len(next(iter(codes.values()))))
+            except BaseException as failure:  # handed to the caller below
+                failures.append(failure)
+
+    threads = [Thread(target=work, args=(tally,), daemon=True) for tally in tallies]
+    for thread in threads:
+        thread.start()
+    try:
+        for piece in scan.pieces():
+            waiting.put(piece)
+            progress(piece.size)
+            if failures:
+                break
+    finally:
+        for _ in threads:
+            waiting.put(None)
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+    first, *rest = tallies
+    for tally in rest:
+        first.merge(tally)
+    return first.sums(), first.rows

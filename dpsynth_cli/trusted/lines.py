@@ -1,0 +1,257 @@
+"""CSV bytes to cells, one line a record, whatever the bytes are.
+
+The claim of this module: **what a line becomes depends on that line alone.** A line break always ends
+the record, so a stray quote swallows no neighbour; nothing here raises because of what a line
+contains; and where the blocks of a file are cut changes nothing. `split_line` says in words of one
+line what `cells` does for millions.
+
+A line is read as follows. Its last \\r is dropped; any other \\r and any \\x1f is a space. If its
+quotes are well formed (RFC 4180: a field is quoted whole or not at all, and a quote inside is
+doubled), delimiters inside quotes are content; else quotes are ordinary characters in that line. A
+line with another number of fields than the header, or longer than the limit, is *ruined*: a row of
+missing values. A blank line is a row of empty cells.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+NEWLINE, QUOTE, SEPARATOR = 0x0A, 0x22, 0x1F
+BOM = b"\xef\xbb\xbf"
+_SPACES = bytes.maketrans(b"\r\x1f", b"  ")
+
+
+def split_line(line: bytes, delimiter: bytes) -> list[bytes]:
+    """The fields of one line without its line break: the definition that `cells` must agree with.
+
+    >>> split_line(b'1,"a, ""b"" c",', b",")
+    [b'1', b'a, "b" c', b'']
+    >>> split_line(b'5" pipe,3', b",")
+    [b'5" pipe', b'3']
+    """
+    line = line.removesuffix(b"\r").translate(_SPACES)
+    d = re.escape(delimiter)
+    field = re.compile(rb'(?:"((?:[^"]|"")*)"|([^"' + d + rb"]*))(" + d + rb"|\Z)")
+    fields, at = [], 0
+    while match := field.match(line, at):
+        quoted, plain, end = match.groups()
+        fields.append(plain if quoted is None else quoted.replace(b'""', b'"'))
+        if not end:
+            return fields
+        at = match.end()
+    return line.split(delimiter)
+
+
+def line_blocks(stream: BinaryIO, block: int, max_line: int) -> Iterator[tuple[bytearray, int]]:
+    """Whole lines, about `block` bytes at a time, each ended by a newline, and the number left out.
+
+    Left out, never held in memory and counted are the lines longer than `max_line` bytes.
+    """
+    carry = b""
+    while True:
+        data = bytearray(len(carry) + block)
+        data[: len(carry)] = carry
+        with memoryview(data) as room:
+            read = stream.readinto(room[len(carry) :])  # type: ignore[attr-defined]
+        del data[len(carry) + read :]
+        if not read:
+            data += b"\n" if carry else b""
+        end = data.rfind(b"\n") + 1
+        carry = bytes(data[end:])
+        del data[end:]
+        data, too_long = without_long_lines(data, max_line)
+        if len(carry) > max_line:
+            too_long += 1
+            carry = b""
+            while (rest := stream.readline(max_line + 1)) and not rest.endswith(b"\n"):
+                pass
+        if data or too_long:
+            yield data, too_long
+        if not read:
+            return
+
+
+def without_long_lines(data: bytearray, max_line: int) -> tuple[bytearray, int]:
+    """The lines of at most `max_line` bytes, and how many longer ones there were."""
+    at, kept, too_long = 0, 0, 0
+    short = bytearray()
+    while len(data) - at > max_line:
+        last = data.rfind(b"\n", at, at + max_line + 1)
+        if last < 0:
+            short += data[kept:at]
+            at = kept = data.find(b"\n", at) + 1
+            too_long += 1
+        else:
+            at = last + 1
+    return (short + data[kept:], too_long) if too_long else (data, 0)
+
+
+class Joined(io.RawIOBase):
+    """A stream in which a line break inside a quoted field is a space: for files declared multiline.
+
+    Here damage can spread: a quote at the start of a field that should not be there takes the lines
+    up to the next closing quote into its own record. One that is not closed within `limit` bytes is
+    an ordinary character.
+    """
+
+    def __init__(self, stream: BinaryIO, delimiter: bytes, block: int, limit: int) -> None:
+        self._stream, self._block, self._limit = stream, block, limit
+        self._opening = re.compile(rb"(?<=[\n" + re.escape(delimiter) + rb'])"')
+        self._held = bytearray(b"\n")  # what is undecided, after the byte before it
+        self._ready = memoryview(b"")
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
+        while not self._ready and not self._ended:
+            self._join()
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _join(self) -> None:
+        chunk = self._stream.read(self._block)
+        self._ended = not chunk
+        data, at = self._held + chunk, 1
+        while opening := self._opening.search(data, at):
+            start = opening.start()
+            end = self._closing(data, start)
+            if end is None:
+                at = start
+                break
+            if end > 0:
+                data[start:end] = data[start:end].replace(b"\n", b" ")
+            at = end or start + 1
+        else:
+            at = len(data)
+        self._ready = memoryview(bytes(data[1:at]))
+        self._held = data[at - 1 :]
+
+    def _closing(self, data: bytearray, start: int) -> int | None:
+        """One past the quote that closes the one at `start`; 0 if there is none, None if not yet known."""
+        at, limit = start + 1, start + self._limit
+        while (quote := data.find(b'"', at, limit)) >= 0:
+            if quote + 1 == len(data) and not self._ended:
+                return None
+            if data[quote + 1 : quote + 2] != b'"':
+                return quote + 1
+            at = quote + 2
+        return 0 if self._ended or len(data) >= limit else None
+
+
+def cells(
+    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
+) -> tuple[list[pa.Array], int]:
+    """The wanted fields of each line, and the number of ruined lines left out.
+
+    Arrays have the types given, float64 or binary, or are all binary if some cell is not a number.
+    """
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    if b"\r" in block or SEPARATOR in block:
+        block = block.translate(_SPACES)
+    if QUOTE not in block and (arrays := _parse(block, delimiter, fields, wanted)):
+        return arrays, 0
+    tidy, ruined = _tidy(block, delimiter[0], fields)
+    if arrays := _parse(tidy, bytes([SEPARATOR]), fields, wanted):
+        return arrays, ruined
+    return _one_by_one(block, delimiter, fields, list(wanted))  # no content is known to lead here
+
+
+def _parse(
+    block: bytes | bytearray | memoryview, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
+) -> list[pa.Array] | None:
+    """What Arrow reads from lines without quotes or \\r; None if one has not the right number of fields."""
+    from pyarrow import csv
+
+    if not block:
+        return [pa.array([], type) for type in wanted.values()]
+    marked = block[:3] == BOM  # Arrow would drop it; a blank line before it prevents that
+    data = b"\n" + bytes(block) if marked else block
+    names = [str(i) for i in range(fields)]
+    include = [names[i] for i in wanted]
+    text = dict.fromkeys(wanted, pa.binary())
+    for types in (wanted, text) if wanted != text else (text,):
+        try:
+            table = csv.read_csv(
+                pa.BufferReader(pa.py_buffer(data)),
+                read_options=csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+                parse_options=csv.ParseOptions(
+                    delimiter=delimiter.decode("ascii"),
+                    quote_char=False,
+                    escape_char=False,
+                    newlines_in_values=False,
+                    ignore_empty_lines=False,
+                ),
+                convert_options=csv.ConvertOptions(
+                    check_utf8=False,
+                    column_types={names[i]: type for i, type in types.items()},
+                    null_values=[""],
+                    strings_can_be_null=False,
+                    include_columns=include,
+                ),
+            )
+        except pa.ArrowInvalid:  # its text quotes the line: never shown
+            continue
+        return [_one_chunk(table.column(name)).slice(1 if marked else 0) for name in include]
+    return None
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _tidy(block: bytes | bytearray, delimiter: int, fields: int) -> tuple[memoryview, int]:
+    """The same lines without quoting: real delimiters are SEPARATOR, quotes that quote are gone.
+
+    Lines with another number of fields are left out and counted. Every step looks at the bytes of
+    one line and their neighbours in it.
+    """
+    a = np.frombuffer(block, np.uint8).copy()
+    at = np.flatnonzero((a == NEWLINE) | (a == QUOTE) | (a == delimiter))
+    kind = a[at]
+    is_quote, is_end = kind == QUOTE, kind == NEWLINE
+    line = np.cumsum(is_end, dtype=np.int32) - is_end
+    end = at[is_end]
+    start = np.concatenate([[0], end[:-1] + 1])
+
+    # Inside quotes: an odd number of quotes since the start of the line, this one included.
+    quotes = np.cumsum(is_quote, dtype=np.int32)
+    odd = ((quotes - np.concatenate([[0], quotes[is_end][:-1]])[line]) & 1).astype(bool)
+
+    # Well formed: what opens follows, and what closes precedes, an edge of a field or another quote.
+    # (The byte before the first is the block's last: a line break, as it should be.)
+    q, q_line, opens = at[is_quote], line[is_quote], odd[is_quote]
+    edge = np.isin(a[np.where(opens, q - 1, q + 1)], [NEWLINE, QUOTE, delimiter], kind="table")
+    plain = odd[is_end]
+    plain[q_line[~edge]] = True
+
+    real = (kind == delimiter) & (~odd | plain[line])
+    blank = start == end
+    whole = (np.bincount(line[real], minlength=len(end)) + 1 == fields) | blank
+    doubled = opens & (a[q - 1] == QUOTE)  # the second of two inside a quoted field is content
+
+    keep = np.ones(len(a), bool)
+    keep[q[~plain[q_line] & ~doubled]] = False
+    if not whole.all():
+        keep &= np.repeat(whole, end - start + 1)
+    a[at[real]] = SEPARATOR
+    return memoryview(a[keep]), int(np.count_nonzero(~whole))
+
+
+def _one_by_one(
+    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Sequence[int]
+) -> tuple[list[pa.Array], int]:
+    every = bytes(block).split(b"\n")[:-1]
+    rows = [split_line(line, delimiter) if line else [b""] * fields for line in every]
+    whole = [row for row in rows if len(row) == fields]
+    return [pa.array([row[i] for row in whole], pa.binary()) for i in wanted], len(rows) - len(whole)

@@ -1,0 +1,466 @@
+"""Exact discrete Laplace and discrete Gaussian noise: the only code that makes privacy noise.
+
+Claim. Given uniform random words, every integer x comes out with probability *exactly* proportional
+to exp(-|x|/scale) or exp(-x^2/(2 sigma^2)): no floating point, no truncated tail, no "up to 2^-k".
+The words are AES-256 in counter mode under a key from the operating system, so the privacy guarantee
+is computational: it holds against an adversary who cannot break AES. There is no seed. The run time
+depends on the noise drawn, never on data: nothing here ever sees data.
+
+How. An exact coin compares uniform bits with the binary digits of its probability p. One 16-bit word
+decides all but one case in 2^16; on a tie 64 more bits are drawn and 64 more digits of p computed,
+without limit. Digits come from integer enclosures of exp(-x), x rational, refined until both ends
+agree. Whole arrays of coins are flipped at once, and only the ties go through Python.
+
+The Gaussian is rejection from the Laplace (Canonne, Kamath, Steinke, "The Discrete Gaussian for
+Differential Privacy", 2020), with our own choice of proposal that keeps the exponent an integer square.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from math import ceil, floor, inf, isqrt, nextafter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST, MORE = 16, 64  # bits of a coin's first word, and of every further one after a tie
+CHUNK = 1 << 16  # values drawn together: a chunk's words stay in the processor's cache
+
+LARGEST_SCALE = 1 << 56  # |x| >= 2^63 has probability below exp(-127): see discrete_laplace
+SMALLEST_SIGMA2, LARGEST_SIGMA2 = Fraction(1, 1 << 20), 1 << 110
+
+
+# ---- random words ----------------------------------------------------------------------------------
+
+
+class Words(Protocol):
+    """Independent uniform random words."""
+
+    def words16(self, n: int) -> NDArray[np.uint16]: ...
+
+    def words64(self, n: int) -> NDArray[np.uint64]: ...
+
+
+class SystemSource:
+    """Random words from AES-256-CTR under a key of the operating system; safe to share among threads.
+
+    The key lives in memory only: it cannot be set, read, copied or pickled. A forked child gets a new
+    one at the fork, so that parent and child never share noise.
+    """
+
+    _ZEROS = memoryview(bytes(2 * CHUNK))  # encrypting zeros gives the key stream
+    _SMALL = 1 << 13  # bytes kept for small requests; large ones are encrypted to measure
+
+    def __init__(self) -> None:
+        self._key()
+        _sources.add(self)
+
+    def _key(self) -> None:
+        # Imported here: start-up time of the commands that draw no noise.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._lock = threading.Lock()  # a new one: at the fork another thread may have held the old one
+        self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self._kept = memoryview(b"")
+
+    def _bytes(self, n: int) -> memoryview:
+        """n bytes that nobody else gets."""
+        with self._lock:
+            if n > len(self._ZEROS):
+                return memoryview(self._stream.update(bytes(n)))
+            if n > self._SMALL:
+                return memoryview(self._stream.update(self._ZEROS[:n]))
+            if n > len(self._kept):
+                self._kept = memoryview(self._stream.update(self._ZEROS[: self._SMALL]))
+            taken, self._kept = self._kept[:n], self._kept[-(-n // 8) * 8 :]  # what is left stays aligned
+            return taken
+
+    def words16(self, n: int) -> NDArray[np.uint16]:
+        return np.frombuffer(self._bytes(2 * n), np.uint16)
+
+    def words64(self, n: int) -> NDArray[np.uint64]:
+        return np.frombuffer(self._bytes(8 * n), np.uint64)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a source of noise cannot be copied or pickled: the copy would repeat its noise")
+
+
+_sources: weakref.WeakSet[SystemSource] = weakref.WeakSet()
+
+
+def _new_keys() -> None:
+    for source in _sources:
+        source._key()
+
+
+if hasattr(os, "register_at_fork"):  # where there is no fork there is nothing to do
+    os.register_at_fork(after_in_child=_new_keys)
+
+
+@cache
+def system_source() -> SystemSource:
+    """The process's source of noise. A release checks `type(source) is SystemSource`."""
+    return SystemSource()
+
+
+# ---- exact coins -----------------------------------------------------------------------------------
+
+Enclosure = Callable[[int], tuple[int, int]]  # bits -> integers lo <= 2^bits p <= hi
+
+
+def exp_minus(x: Fraction, bits: int) -> tuple[int, int]:
+    """Integers lo <= 2^bits exp(-x) <= hi, close together, for rational x >= 0.
+
+    >>> exp_minus(Fraction(1), 20)      # 2^20 / e = 385749.8...
+    (385749, 385750)
+    """
+    if x == 0:
+        return 1 << bits, 1 << bits
+    # exp(-x) = (1/exp(y))^(2^h) with y = x/2^h <= 1/2, in units of 2^-work.
+    h = (ceil(2 * x) - 1).bit_length()
+    work = bits + h + 16
+    numerator, denominator = x.numerator, x.denominator << h
+    term = total = 1 << work
+    j = 0
+    while term:
+        j += 1
+        term = term * numerator // (denominator * j)
+        total += term
+    # Rounding down leaves each of the j terms low by less than 2 (half the error before it, plus 1),
+    # and so the tail after the last one, which was 0, is below 2 as well.
+    lo, hi = (1 << 2 * work) // (total + 2 * j + 2), _ceil_div(1 << 2 * work, total)
+    for _ in range(h):
+        lo, hi = lo * lo >> work, _ceil_div(hi * hi, 1 << work)
+    return lo >> (work - bits), _ceil_div(hi, 1 << (work - bits))
+
+
+def _ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+class Coin:
+    """An exact Bernoulli(p) for a p that is not a dyadic fraction, or is 1."""
+
+    def __init__(self, enclosure: Enclosure) -> None:
+        self._enclosure = enclosure
+        self._digits: dict[int, int] = {}
+
+    @classmethod
+    def exp(cls, x: Fraction) -> Coin:
+        """p = exp(-x)."""
+        return cls(lambda bits: exp_minus(x, bits))
+
+    @classmethod
+    def digit(cls, x: Fraction) -> Coin:
+        """p = e/(1+e), e = exp(-x): a binary digit of a geometric variable."""
+
+        def enclosure(bits: int) -> tuple[int, int]:
+            one, (lo, hi) = 1 << bits, exp_minus(x, bits)
+            return (lo << bits) // (one + lo), _ceil_div(hi << bits, one + hi)
+
+        return cls(enclosure)
+
+    @classmethod
+    def zero(cls, x: Fraction) -> Coin:
+        """p = (1-r)/(1+r), r = exp(-x): the probability that a discrete Laplace is 0."""
+
+        def enclosure(bits: int) -> tuple[int, int]:
+            one, (lo, hi) = 1 << bits, exp_minus(x, bits)
+            return ((one - hi) << bits) // (one + hi), _ceil_div((one - lo) << bits, one + lo)
+
+        return cls(enclosure)
+
+    def digits(self, n: int) -> int:
+        """floor(2^n p), certified: both ends of an enclosure agree."""
+        guard = 16
+        while n not in self._digits:
+            lo, hi = self._enclosure(n + guard)
+            if lo >> guard == hi >> guard:
+                self._digits[n] = lo >> guard
+            guard *= 2
+        return self._digits[n]
+
+    @cached_property
+    def first(self) -> np.uint16:
+        """The threshold of the first word: below is a hit, above is a miss, equal is not yet known."""
+        first: np.uint16 = np.uint16(min(self.digits(FIRST), (1 << FIRST) - 1))  # the latter only if p = 1
+        return first
+
+    def settle(self, drawn: int, source: Words) -> bool:
+        """The outcome when the first word drawn is known: as many more bits as it takes."""
+        n = FIRST
+        while drawn == (p := self.digits(n)):
+            n += MORE
+            drawn = drawn << MORE | int(source.words64(1)[0])
+        return drawn < p
+
+    def flip(self, source: Words) -> bool:
+        return self.settle(int(source.words16(1)[0]), source)
+
+    def flips(self, n: int, source: Words) -> NDArray[np.bool_]:
+        """n independent outcomes."""
+        words = source.words16(n)
+        hits = words < self.first
+        for i in (words == self.first).nonzero()[0]:
+            hits[i] = self.settle(int(words[i]), source)
+        return hits
+
+
+# ---- discrete Laplace ------------------------------------------------------------------------------
+
+
+def discrete_laplace(scale: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:
+    """Independent integers with P(x) = (1-r)/(1+r) r^|x|, r = exp(-1/scale), exactly.
+
+    Added to an integer statistic of L1 sensitivity at most D it gives (D/scale)-differential privacy.
+
+    A scale above 2^56 is refused: up to there a value that does not fit in 64 bits has probability
+    below exp(-127) and raises OverflowError, an event that has nothing to do with data.
+    """
+    coins = _laplace_coins(check_scale(scale))
+    _check_size(size)
+    noise = np.empty(size, np.int64)
+    for start in range(0, size, CHUNK):
+        part = noise[start : start + CHUNK]
+        part[:] = _laplace_chunk(coins, len(part), source)
+    return noise
+
+
+def check_scale(scale: Fraction | int) -> Fraction:
+    """The same scale, if discrete_laplace accepts it; else ValueError."""
+    scale = _exact(scale, "scale")
+    if not 0 < scale <= LARGEST_SCALE:
+        raise ValueError("the scale of discrete Laplace noise must be above 0 and at most 2^56")
+    return scale
+
+
+@dataclass(frozen=True)
+class LaplaceCoins:
+    """A geometric G (P(G = g) proportional to r^g) by its binary digits, and whether X is 0.
+
+    The digits of a geometric variable are independent: digit k is 1 with probability e/(1+e),
+    e = exp(-2^k/scale), and what stands above digit K is again geometric, of ratio exp(-2^K/scale).
+    """
+
+    zero: Coin
+    low: tuple[Coin, ...]  # digits 0..K-1
+    high: Coin  # G >> K is at least 1: with probability below 2^-FIRST, so a scalar path will do
+
+
+@lru_cache(maxsize=256)
+def _laplace_coins(scale: Fraction) -> LaplaceCoins:
+    # exp(-2^K/scale) < 2^-FIRST, because log 2 < 7/10.
+    k = (ceil(scale * FIRST * 7 / 10) - 1).bit_length()
+    low = tuple(Coin.digit((1 << i) / scale) for i in range(k))
+    return LaplaceCoins(Coin.zero(1 / scale), low, Coin.exp((1 << k) / scale))
+
+
+def _laplace_chunk(coins: LaplaceCoins, n: int, source: Words) -> NDArray[np.int64]:
+    # G, from its highest digits down, eight at a time: adding bytes is faster than adding integers.
+    x = np.zeros(n, np.int64)
+    for start in reversed(range(0, len(coins.low), 8)):
+        byte = np.zeros(n, np.uint8)
+        for coin in reversed(coins.low[start : start + 8]):
+            byte += byte
+            byte |= coin.flips(n, source).view(np.uint8)
+        x <<= 8
+        x |= byte
+    for i in coins.high.flips(n, source).nonzero()[0]:
+        x[i] = _with_high_part(int(x[i]), coins, source)
+    # X = 0 if Z, else sign (1 + G), Z ~ Bernoulli((1-r)/(1+r)): two-sided without rejection.
+    x += 1
+    sign = 1 - 2 * (source.words16(n) & np.uint16(1)).astype(np.int8)
+    sign *= ~coins.zero.flips(n, source)
+    x *= sign
+    return x
+
+
+def _with_high_part(low: int, coins: LaplaceCoins, source: Words) -> int:
+    """G, once it is known that G >> K is at least 1."""
+    high = 1
+    while coins.high.flip(source):
+        high += 1
+    g = low + (high << len(coins.low))
+    if g + 1 >= 1 << 63:
+        raise OverflowError("a noise value does not fit in 64 bits")
+    return g
+
+
+# ---- discrete Gaussian -----------------------------------------------------------------------------
+
+
+def representable_sigma2(sigma2: Fraction | int) -> Fraction:
+    """The least float64 that is at least sigma2 and 2^-20: noise is never smaller than asked for.
+
+    The sampler is exact for any fraction; this one also survives being written to JSON and read again.
+    Raises ValueError above 2^110, where values might not fit in 64 bits.
+
+    >>> 0 < representable_sigma2(Fraction(1, 3)) - Fraction(1, 3) < Fraction(1, 2**54)
+    True
+    >>> representable_sigma2(10**15)
+    Fraction(1000000000000000, 1)
+    """
+    sigma2 = _exact(sigma2, "sigma2")
+    if not 0 < sigma2 <= LARGEST_SIGMA2:
+        raise ValueError("the variance of discrete Gaussian noise must be above 0 and at most 2^110")
+    sigma2 = max(sigma2, SMALLEST_SIGMA2)
+    nearest = Fraction(float(sigma2))
+    return nearest if nearest >= sigma2 else Fraction(nextafter(float(sigma2), inf))
+
+
+def discrete_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:
+    """Independent integers with P(x) proportional to exp(-x^2/(2 sigma2)), exactly.
+
+    Added to an integer statistic of L2 sensitivity at most D it gives D^2/(2 sigma2)-zCDP.
+
+    Proposal: y ~ discrete Laplace of scale sigma2/c, accepted with probability
+    exp(-(|y| - c)^2/(2 sigma2)); the two exponents add up to -y^2/(2 sigma2) and a constant, for any c > 0.
+    c near sigma accepts most often (76 % of large proposals), and c = p/q makes the exponent an integer
+    square over a constant: (|y| q - p)^2 / D, D = 2 sigma2 q^2.
+    """
+    sigma2 = _exact(sigma2, "sigma2")
+    if not SMALLEST_SIGMA2 <= sigma2 <= LARGEST_SIGMA2:
+        raise ValueError("the variance of discrete Gaussian noise must be from 2^-20 to 2^110")
+    _check_size(size)
+    plan = _gaussian_plan(sigma2)
+    noise = np.empty(size, np.int64)
+    done = 0
+    while done < size:
+        missing = size - done
+        y = _laplace_chunk(plan.proposal, min(CHUNK, missing + missing // 2 + 8), source)
+        y = y[_accepted(plan, y, source)][:missing]
+        noise[done : done + len(y)] = y
+        done += len(y)
+    return noise
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """How to accept with probability exp(-v^2/D), v = | |y| q - p |, by coins of one 16-bit word each.
+
+    v^2 is written as A 2^unit + R, with A = ((v >> m)^2 >> l) below 2^24 and R the rest. A is
+    split into base-256 digits, so that exp(-v^2/D) is a product of at most three table entries and
+    exp(-R/D), each flipped as a coin of its own. R/D < 2^-17, so only a word of all ones asks for R.
+    v^2 > 12 D is `far`: exp(-12) < 2^-17, so only a word of all zeros asks for more.
+    """
+
+    proposal: LaplaceCoins
+    p: int
+    q: int
+    d: Fraction
+    near: int  # |y| <= near exactly if v^2 <= 12 D
+    m: int
+    l: int  # noqa: E741
+    tables: tuple[NDArray[np.uint16], ...]  # first[digit], for each base-256 digit of A
+
+    def square_over_unit(self, v: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A, for v with v^2 <= 12 D."""
+        a = v >> self.m
+        a *= a
+        a >>= self.l
+        return a
+
+    @property
+    def unit(self) -> int:
+        return 2 * self.m + self.l
+
+
+@lru_cache(maxsize=256)
+def _gaussian_plan(sigma2: Fraction) -> GaussianPlan:
+    # c = p/q: sigma rounded to an integer, or to one over an integer.
+    p, q = (_root(sigma2), 1) if sigma2 >= 1 else (1, _root(1 / sigma2))
+    d = 2 * sigma2 * q * q
+    far = isqrt(floor(12 * d))  # v <= far exactly if v^2 <= 12 D, v being an integer
+    # R = (v^2 - (v0 2^m)^2) + (v0^2 mod 2^l) 2^(2m), v0 = v >> m. The first part is below 2^m 2v, and 0
+    # if m = 0; the second is below 2^(2m+l), and 0 if l = 0. m and l are the largest that keep each
+    # bound within D/2^18.
+    m = max(0, floor(d / (far << 18)).bit_length() - 2)
+    l = max(0, floor(d / (1 << 18 + 2 * m)).bit_length() - 1)  # noqa: E741
+    # No overflow: p <= far, so |y| <= near (both ways: v <= far) keeps |y| q <= far + p < 2^59, since
+    # far <= sqrt(24) sigma q, sigma <= 2^55, and q > 1 only for sigma < 1. m being the largest,
+    # far / 2^m < 2^20 far^2/D <= 12 * 2^20 (and far < 12 * 2^19 if m = 0), so (v >> m)^2 < 2^48.
+    # l being the largest, A <= 12 D/2^(2m+l) < 12 * 2^19 < 2^24: three digits.
+    largest = (far >> m) ** 2 >> l
+    assert p <= far < 1 << 58
+    assert far >> m < 1 << 24
+    assert largest < 1 << 24
+    shifts = range(0, largest.bit_length(), 8)
+    tables = tuple(_powers((1 << 2 * m + l + j) / d, min(256, (largest >> j) + 1)) for j in shifts)
+    return GaussianPlan(_laplace_coins(sigma2 * q / p), p, q, d, (far + p) // q, m, l, tables)
+
+
+def _root(a: Fraction) -> int:
+    """The square root of a >= 1, rounded to an integer (a half goes up)."""
+    return (isqrt(floor(4 * a)) + 1) // 2
+
+
+def _powers(x: Fraction, n: int) -> NDArray[np.uint16]:
+    """Thresholds `first` of the coins exp(-i x), i < n: by interval products, certified like any coin."""
+    bits = 64
+    one, (lo, hi) = 1 << bits, exp_minus(x, bits)
+    first = np.empty(n, np.uint16)
+    low = high = one
+    for i in range(n):
+        # Where the ends disagree (or p = 1), ask a coin.
+        certain = low >> (bits - FIRST) == high >> (bits - FIRST) < 1 << FIRST
+        first[i] = low >> (bits - FIRST) if certain else Coin.exp(i * x).first
+        low, high = low * lo >> bits, _ceil_div(high * hi, one)
+    return first
+
+
+def _accepted(plan: GaussianPlan, y: NDArray[np.int64], source: Words) -> NDArray[np.bool_]:
+    """For each proposal, whether it is kept: with probability exp(-v^2/D), exactly."""
+    n, d = len(y), plan.d
+    u = np.abs(y)
+    v = np.minimum(u, plan.near)
+    if plan.q != 1:
+        v *= plan.q
+    v -= plan.p
+    np.abs(v, out=v)
+    a = plan.square_over_unit(v)
+
+    kept = np.ones(n, np.bool_)
+    if plan.unit:
+        words = source.words16(n)
+        ones = (1 << FIRST) - 1
+        for i in (words == ones).nonzero()[0]:
+            rest = int(v[i]) ** 2 - (int(a[i]) << plan.unit)
+            kept[i] = Coin.exp(rest / d).settle(ones, source)
+    for j, table in enumerate(plan.tables):
+        digit = a & 255
+        a >>= 8
+        words = source.words16(n)
+        first = table.take(digit)
+        hits = words < first
+        for i in (words == first).nonzero()[0]:
+            hits[i] = Coin.exp((int(digit[i]) << plan.unit + 8 * j) / d).settle(int(words[i]), source)
+        kept &= hits
+    # Far out, where v may not fit in 64 bits: what was flipped above is void.
+    far = (u > plan.near).nonzero()[0]
+    words = source.words16(len(far))
+    kept[far] = False
+    for i in far[words == 0]:
+        exponent = (int(u[i]) * plan.q - plan.p) ** 2 / d
+        kept[i] = Coin.exp(exponent).settle(0, source)
+    return kept
+
+
+# ---- arguments -------------------------------------------------------------------------------------
+
+
+def _exact(value: Fraction | int, name: str) -> Fraction:
+    if not isinstance(value, Fraction | int):
+        raise TypeError(f"{name} must be a Fraction or an int: a float is not the number that was meant")
+    return Fraction(value)
+
+
+def _check_size(size: int) -> None:
+    if size < 0:
+        raise ValueError("size must not be negative")

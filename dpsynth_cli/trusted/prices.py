@@ -1,0 +1,70 @@
+"""What a question costs, and which noise that buys: public, a function of the question alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.errors import UsageError
+from dpsynth_cli.questions import Question
+from dpsynth_cli.trusted.accountant import Accountant, Price
+from dpsynth_cli.trusted.sensitivity import MAX_ROWS, Sensitivity, is_free, largest_entry, sensitivity
+from dpsynth_cli.trusted.sums import check_question, lengths_of
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One question's line in the bill."""
+
+    question: Question
+    lengths: tuple[int, ...]
+    sensitivity: Sensitivity
+    price: Price
+
+    def as_json(self) -> dict[str, Any]:
+        """The line as the audit shows it; amounts are exact strings."""
+        norm, value = ("L1", self.sensitivity.l1)
+        if self.price.noise == "discrete_gaussian":
+            norm, value = ("L2 squared", self.sensitivity.l2_squared)
+        parameter = {"discrete_laplace": "scale", "discrete_gaussian": "variance"}.get(self.price.noise)
+        line: dict[str, Any] = {
+            "step": self.question.step,
+            "question": type(self.question.statistic).__name__,
+            "by": self.question.by,
+            "cells": sum(self.lengths),
+            "noise": self.price.noise,
+        }
+        if parameter:
+            line[parameter] = str(self.price.parameter)
+            line["standard_deviation"] = self.price.sd
+            line["sensitivity"] = {"norm": norm, "value": str(value)}
+        line["cost"] = str(self.price.cost)
+        return line
+
+
+def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Charge:
+    """The bill for one question; nothing is charged or read by asking for it."""
+    check_question(question, omega)
+    moved = sensitivity(question, omega)
+    if is_free(question, omega):
+        price = Price("none", Fraction(0), Fraction(0), 0.0)
+    else:
+        price = _price(question, moved, accountant)
+    return Charge(question, lengths_of(question, omega), moved, price)
+
+
+def _price(question: Question, moved: Sensitivity, accountant: Accountant) -> Price:
+    if question.share <= 0:
+        raise ValueError("a question needs a positive share")
+    try:
+        price = accountant.price(question.share, moved.l1, moved.l2_squared)
+        if largest_entry(question.statistic) * MAX_ROWS + 64 * price.sd < 2**62:
+            return price
+    except ValueError:
+        pass
+    raise UsageError(
+        f"epsilon is too small: the noise of step {question.step!r} would not fit in 64 bits.",
+        next_step="Raise privacy.epsilon, or release fewer columns.",
+    )

@@ -1,0 +1,113 @@
+"""How far one row can move each kind of question: exact integers, for both neighbour relations.
+
+Each line is derived in `README.md` beside this file; `tests/trusted/test_sensitivity.py` shows that
+no row moves a sum further and that a worst case reaches it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, Statistic, Total
+
+MAX_ROWS = 2**34
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """L1, and L2 squared. With `half_above`, entries above the diagonal of the symmetric matrix get
+    half the variance, and L2 squared is that of the full matrix (recipe F)."""
+
+    l1: int
+    l2_squared: int
+    half_above: bool = False
+
+
+def sensitivity(question: Question, omega: Domain) -> Sensitivity:
+    """What one row can change in the answer, under the domain's neighbour relation.
+
+    By class, one row is in one block: adding it moves that block only; replacing it moves inside a
+    block, or out of one and into another.
+    """
+    add = _add_remove(question.statistic)
+    if omega.neighbours == "add_remove":
+        return add
+    replace = _replace_one(question.statistic, add)
+    if question.by is None:
+        return replace
+    return Sensitivity(
+        max(2 * add.l1, replace.l1), max(2 * add.l2_squared, replace.l2_squared), add.half_above
+    )
+
+
+def is_free(question: Question, omega: Domain) -> bool:
+    """The plain total under replace_one: n is public there, exact and without a price."""
+    return isinstance(question.statistic, Total) and question.by is None and omega.neighbours == "replace_one"
+
+
+def largest_entry(statistic: Statistic) -> int:
+    """The most that one row adds to one integer of the sum: MAX_ROWS of them must fit in 62 bits."""
+    match statistic:
+        case Moments(degree=degree, bits=bits):
+            return int(2**bits - 1) ** degree
+        case Gram(scores=scores, bits=bits) if scores is not None:
+            return int(2**bits - 1) ** 2
+        case CellSums(columns=columns, bits=bits) if columns:
+            return int(2**bits - 1)
+        case _:
+            return 1
+
+
+def clip_bound(moments: Moments) -> int:
+    """The clip in units of z, an integer: floor(clip q)."""
+    assert moments.clip is not None
+    return int(moments.clip * (2**moments.bits - 1))
+
+
+def _add_remove(statistic: Statistic) -> Sensitivity:
+    match statistic:
+        case Total() | CellCounts():
+            return Sensitivity(1, 1)
+        case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
+            d, q = len(columns), 2**bits - 1
+            if degree == 1:
+                plain = Sensitivity(d * q, d * q * q)
+            else:
+                plain = Sensitivity(q * q * d * (d + 1) // 2, q**4 * d * (d + 1) // 2)
+            if clip is None:
+                return plain
+            c = clip_bound(statistic)
+            if degree == 1:  # |z|_1 <= sqrt(d) |z|_2
+                return Sensitivity(min(plain.l1, isqrt(d * c * c)), min(plain.l2_squared, c * c))
+            # sum over i <= j of |z_i z_j| = (|z|_1^2 + |z|_2^2) / 2; Frobenius norm of z z^T = |z|_2^2
+            return Sensitivity(min(plain.l1, (d + 1) * c * c // 2), min(q**4 * d * d, c**4), True)
+        case Gram(axes=axes, diagonal=diagonal, scores=scores, bits=bits):
+            d = len(axes)
+            pairs = d * (d + 1) // 2 if diagonal else d * (d - 1) // 2
+            unit = 1 if scores is None else (2**bits - 1) ** 2
+            return Sensitivity(pairs * unit, pairs * unit * unit)
+        case CellSums(attributes=attributes, columns=columns, bits=bits):
+            if attributes:
+                return Sensitivity(len(attributes), len(attributes))
+            p, q = len(columns), 2**bits - 1
+            return Sensitivity(p * q, p * q * q)
+
+
+def _replace_one(statistic: Statistic, add: Sensitivity) -> Sensitivity:
+    match statistic:
+        case Moments(degree=1):
+            return Sensitivity(2 * add.l1, 4 * add.l2_squared)
+        case Moments(columns=columns, bits=bits, clip=None):
+            # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
+            # everywhere: L1 is that of one row (proof in README.md); L2 of the triangle is q^2 d.
+            return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2)
+        case Gram(axes=axes, scores=scores, bits=bits) if scores is not None:
+            cross = len(axes) ** 2 // 4
+            unit = (2**bits - 1) ** 2
+            return Sensitivity(2 * cross * unit, 4 * cross * unit * unit)
+        case _:
+            # Two rows, each moving non-negative (or clipped) entries: at most both moves together,
+            # in L2 at right angles or better.
+            return Sensitivity(2 * add.l1, 2 * add.l2_squared, add.half_above)

@@ -1,0 +1,135 @@
+"""Check a release without its data: every document is made again from the transcript and compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dpsynth_cli.audit import CONFIDENTIAL
+from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.files import Files
+from dpsynth_cli.release import Progress, compose, no_progress, replay, versions
+from dpsynth_cli.transcript import load, sha256
+from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+
+
+def verify(
+    audit_path: Path,
+    output: Path | None = None,
+    transcript: Path | None = None,
+    ledger: str | None = None,
+    progress: Progress = no_progress,
+) -> list[str]:
+    """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
+    audit = _load_audit(audit_path)
+    try:
+        transcript = transcript or audit_path.parent / audit["transcript"]["file"]
+        name, claimed = audit["output"]["file"], audit["output"]["sha256"]
+        claimed_transcript = audit["transcript"]["sha256"]
+    except (KeyError, TypeError):
+        raise VerificationError(f"{audit_path} is not a whole audit.", "") from None
+    recorded, digest = load(transcript)
+    if digest != claimed_transcript:
+        raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
+    spec, model, accountant, bill = replay(recorded)
+    findings = [
+        f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
+    ]
+    with TemporaryDirectory() as folder:
+        again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
+        files = Files(Path(folder), transcript.name.split(".")[0], again)
+        pending, rebuilt = compose(spec, recorded, model, accountant, bill, files, progress)
+        pending.publish()
+        findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
+    rebuilt["output"] |= {"file": name, "sha256": claimed}
+    changed = _differences({k: v for k, v in audit.items() if k not in CONFIDENTIAL}, rebuilt)
+    if changed:
+        raise VerificationError(f"{audit_path} was edited: {', '.join(changed)}.", "")
+    findings.append("the audit: every public field follows from the transcript")
+    return findings + _check_ledger(audit, rebuilt, ledger)
+
+
+def _load_audit(path: Path) -> dict[str, Any]:
+    try:
+        audit = json.loads(path.read_bytes())
+    except OSError as error:
+        raise FileError(f"cannot read the audit {path}: {error.strerror}.", "") from None
+    except ValueError:
+        raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
+    if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
+        raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")
+    return audit
+
+
+def _beside(audit_path: Path, name: str) -> Path | None:
+    return None if name == "-" else audit_path.parent / name
+
+
+def _compare_output(rebuilt: Path, digest: str, audit: dict[str, Any], released: Path | None) -> str:
+    """The released file has the audit's hash, and it follows from the transcript."""
+    claimed = audit["output"]["sha256"]
+    if released is not None:
+        try:
+            actual = sha256(released.read_bytes())
+        except OSError as error:
+            raise FileError(
+                f"cannot read the synthetic file {released}: {error.strerror}.",
+                "",
+                "Say where it is: --output FILE.",
+            ) from None
+        if actual != claimed:
+            raise VerificationError(f"{released} is not the file that was released: its bytes differ.", "")
+    if digest == claimed:
+        return "the synthetic file: rebuilt from the transcript, the same bytes"
+    made, here = audit["release"]["versions"], versions()
+    differing = [f"{key} {made.get(key)} there, {at} here" for key, at in here.items() if made.get(key) != at]
+    if differing and released is not None and _same_table(rebuilt, released):
+        return f"the synthetic file: the same table, in other bytes ({'; '.join(differing)})"
+    why = f" Versions differ: {'; '.join(differing)}." if differing else ""
+    raise VerificationError(f"the synthetic file does not follow from the transcript.{why}", "")
+
+
+def _same_table(one: Path, other: Path) -> bool:
+    """Whether two Parquet files hold the same table: another pyarrow writes other bytes for it."""
+    if one.suffix != ".parquet":
+        return False
+    from pyarrow import parquet
+
+    return bool(parquet.read_table(one).equals(parquet.read_table(other)))
+
+
+def _differences(given: dict[str, Any], rebuilt: dict[str, Any]) -> list[str]:
+    keys = sorted(set(given) | set(rebuilt))
+    # `publishable` is what tells the steward's copy from the public one.
+    return [key for key in keys if key != "publishable" and given.get(key) != rebuilt.get(key)]
+
+
+def _check_ledger(audit: dict[str, Any], rebuilt: dict[str, Any], option: str | None) -> list[str]:
+    path = ledger_path(option)
+    entry, release_id = audit["budget"]["ledger"], audit["release"]["id"]
+    if not path.exists():
+        if option is not None:
+            raise FileError(f"there is no ledger {path}.", "")
+        return ["the ledger: not on this machine, not checked"]
+    with Ledger(path) as ledger:
+        entries = ledger.find(release_id)
+        if not entries and option is None:
+            return [f"the ledger: {path} does not know this release, not checked"]
+        problems = ledger.verify((entry["entry"], entry["hash"]))
+        if problems:
+            raise VerificationError(
+                f"the ledger {path} was changed: {problems[0]}",
+                "",
+                f"See all: dpsynth budget verify --ledger {path}",
+            )
+    committed = [e.payload for e in entries if e.kind == "commit"]
+    if not committed:
+        raise VerificationError(f"the ledger {path} has no finished release {release_id}.", "")
+    if (
+        committed[0].get("transcript") != audit["transcript"]["sha256"]
+        or committed[0].get("output") != audit["output"]["sha256"]
+    ):
+        raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
+    return [f"the ledger: entry {entry['entry']} of an unbroken chain"]

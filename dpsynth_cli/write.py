@@ -1,0 +1,307 @@
+"""Synthetic codes to declared types, and those to CSV or Parquet: streamed, in place at once or not at all.
+
+Nothing here knows a row: codes come from a model. The bytes of a file depend on the columns and the
+codes alone, not on how a mechanism cut them into blocks, on the clock or on the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
+
+GROUP = 2**17  # rows of a Parquet row group
+ENDINGS = (".csv", ".parquet")
+
+
+@dataclass
+class Pending:
+    """A whole file, on the disk under a name of its own, not yet where it belongs.
+
+    `publish` puts it there, `discard` removes it.
+    """
+
+    path: str
+    sha256: str
+    rows: int
+    _file: Path | BinaryIO
+
+    def publish(self) -> None:
+        """Replace what has this name in one step (or copy to standard output)."""
+        if not isinstance(self._file, Path):
+            _to_standard_output(self._file)
+            return
+        try:
+            os.replace(self._file, self.path)
+            _sync_folder(self._file.parent)
+        except OSError as error:
+            self.discard()
+            raise _cannot_write(self.path, error, "") from None
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        if isinstance(self._file, Path):
+            self._file.unlink(missing_ok=True)
+        else:
+            self._file.close()
+
+
+def check_output(path: str) -> None:
+    """Refuse a path that cannot be written to, before anything is spent; make its folder."""
+    if path == "-":
+        return
+    if not path.lower().endswith(ENDINGS):
+        raise UsageError(
+            f"the output {path} has no ending that says its format.",
+            next_step="Output can be .csv, .parquet, or - for CSV on standard output.",
+        )
+    if os.path.isdir(path):
+        raise FileError(
+            f"cannot write {path}: it is a folder.", next_step="Choose another name with --output."
+        )
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        sink = _Sink(path)
+    except OSError as error:
+        raise _cannot_write(path, error, NOTHING_SPENT) from None
+    sink.remove()
+
+
+def write_table(
+    path: str, columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]], rows: int
+) -> Pending:
+    """Write `rows` rows of codes, given in blocks of any size, next to their final place."""
+    try:
+        sink = _Sink(path)
+    except OSError as error:
+        raise _cannot_write(path, error, "") from None
+    write = _write_parquet if path.lower().endswith(".parquet") else _write_csv
+    try:
+        written = write(sink, columns, _regrouped(columns, blocks))
+        if written != rows:
+            raise ValueError(f"the model drew {written} rows instead of {rows}")
+        return Pending(path, sink.finish(), rows, sink.temporary or sink.file)
+    except BaseException:
+        sink.remove()
+        raise
+
+
+def decode(codes: NDArray[Any], column: Column) -> pa.Array:
+    """The values of codes in the declared type; the code for missing is null.
+
+    >>> age = Column("age", "integer", lower=0, upper=120, nullable=True)
+    >>> decode(np.array([0, 41, 121]), age).to_pylist()
+    [0, 41, None]
+    """
+    missing = codes == column.size if column.nullable else None
+    if column.type == "boolean":
+        return pa.array(codes == 1, mask=missing)
+    if column.categorical:
+        labels = pa.array(column.categories, pa.string())
+        numbers = pa.array(codes.astype(np.int32), mask=missing)
+        return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
+    if column.type == "continuous":
+        return pa.array(_middles(codes, float(column.lower), float(column.upper)), mask=missing)
+    steps = int(column.lower) + codes.astype(np.int64) * column.unit
+    if column.type == "date":
+        return pa.array(steps.astype(np.int32), mask=missing).cast(pa.date32())
+    whole = pa.array(steps, mask=missing)
+    return whole.cast(pa.timestamp("us")) if column.type == "datetime" else whole
+
+
+def _middles(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.float64]:
+    """lower + (u + 1/2) / 2^30 (upper - lower), in bounds."""
+    if not upper > lower:
+        return np.full(len(codes), lower)
+    part = (codes + 0.5) / GRID
+    span = upper - lower
+    wide = math.isinf(span)
+    x = lower * (1 - part) + upper * part if wide else lower + part * span
+    return np.clip(x, lower, upper)
+
+
+def _regrouped(
+    columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]]
+) -> Iterator[list[pa.Array]]:
+    """The same rows decoded, GROUP at a time and the rest."""
+    names = [column.name for column in columns]
+    held: list[list[NDArray[Any]]] = []
+    size = 0
+    for block in blocks:
+        arrays = [np.asarray(block[name]) for name in names]
+        while size + len(arrays[0]) >= GROUP:
+            take = GROUP - size
+            held.append([array[:take] for array in arrays])
+            arrays = [array[take:] for array in arrays]
+            yield _decoded(columns, held)
+            held, size = [], 0
+        held.append(arrays)
+        size += len(arrays[0])
+    if size:
+        yield _decoded(columns, held)
+
+
+def _decoded(columns: Sequence[Column], held: list[list[NDArray[Any]]]) -> list[pa.Array]:
+    whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
+    return [decode(codes, column) for codes, column in zip(whole, columns, strict=True)]
+
+
+# --- formats ------------------------------------------------------------------------------------------
+
+
+def _write_parquet(sink: _Sink, columns: Sequence[Column], groups: Iterable[list[pa.Array]]) -> int:
+    from pyarrow import parquet
+
+    empty = [decode(np.zeros(0, np.int64), column) for column in columns]
+    schema = pa.schema(
+        [
+            pa.field(column.name, array.type, nullable=column.nullable)
+            for column, array in zip(columns, empty, strict=True)
+        ]
+    )
+    few = [column.name for column in columns if column.codes <= 2**15]
+    rows = 0
+    with parquet.ParquetWriter(sink, schema, use_dictionary=few, compression="snappy") as writer:
+        for arrays in groups:
+            writer.write_batch(pa.record_batch(arrays, schema=schema), row_group_size=GROUP)
+            rows += len(arrays[0])
+    return rows
+
+
+def _write_csv(sink: _Sink, columns: Sequence[Column], groups: Iterable[list[pa.Array]]) -> int:
+    sink.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
+    rows = 0
+    for arrays in groups:
+        texts = [_text(array, column) for array, column in zip(arrays, columns, strict=True)]
+        if len(columns) == 1:  # many readers skip a blank line
+            texts = [texts[0].fill_null('""')]
+        sink.write(_lines(texts))
+        rows += len(arrays[0])
+    return rows
+
+
+def _lines(texts: list[pa.Array]) -> memoryview:
+    """The lines of a group: cells joined by commas, null as nothing, a newline after each."""
+    nothing, comma, newline = (pa.scalar(text, pa.large_string()) for text in ("", ",", "\n"))
+    none = pc.JoinOptions(null_handling="replace", null_replacement="")
+    last = pc.binary_join_element_wise(texts[-1], nothing, newline, options=none)
+    joined = pc.binary_join_element_wise(*texts[:-1], last, comma, options=none)
+    _, offsets, data = joined.buffers()
+    start, end = np.frombuffer(offsets, np.int64)[[joined.offset, joined.offset + len(joined)]]
+    return memoryview(data)[start:end]
+
+
+def _text(array: pa.Array, column: Column) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        labels = pa.array([_quoted(label) for label in column.categories], pa.large_string())
+        return labels.take(array.indices)
+    if column.type == "datetime":
+        array = array.cast(pa.timestamp(_resolution(column)))
+    return array.cast(pa.large_string())
+
+
+def _resolution(column: Column) -> str:
+    """The coarsest unit of time that all values of a datetime column are whole in."""
+    step = math.gcd(int(column.lower), column.unit)
+    return "s" if step % SECOND == 0 else "ms" if step % 1000 == 0 else "us"
+
+
+def _quoted(text: str) -> str:
+    """A field of CSV: in quotes if it would be read differently without them."""
+    if text and text == text.strip() and not set(text) & set(',"\r\n') and not text.startswith("\ufeff"):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+# --- files --------------------------------------------------------------------------------------------
+
+
+class _Sink:
+    """A new file beside the final one (or, for standard output, one without a name), hashed as it grows."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.temporary: Path | None = None
+        self.closed = False
+        self._hash = hashlib.sha256()
+        if path == "-":
+            self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115 (closed by its owner)
+        else:
+            final = Path(path)
+            self.temporary = final.with_name(f".{final.name}.{secrets.token_hex(6)}.tmp")
+            self.file = open(self.temporary, "xb")  # noqa: SIM115 (closed by finish or remove)
+
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            self.file.write(data)
+        except OSError as error:
+            raise _cannot_write(self.path, error, "") from None
+        self._hash.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """For Arrow, which asks for it."""
+
+    def close(self) -> None:
+        """For Arrow, which asks for it; `finish` closes."""
+
+    def finish(self) -> str:
+        """Make it durable; its SHA-256."""
+        try:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            raise _cannot_write(self.path, error, "") from None
+        if self.temporary:
+            self.file.close()
+        return self._hash.hexdigest()
+
+    def remove(self) -> None:
+        with suppress(OSError):  # what was not written may fail again
+            self.file.close()
+        if self.temporary:
+            self.temporary.unlink(missing_ok=True)
+
+
+def _to_standard_output(file: BinaryIO) -> None:
+    file.seek(0)
+    with file:
+        try:
+            while chunk := file.read(2**20):
+                sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # whoever reads has seen enough; nor may the interpreter complain at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            raise _cannot_write("standard output", error, "") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _cannot_write(path: str, error: OSError, cost: str) -> FileError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return FileError(
+        f"cannot write {path}: {reason}.", cost, "Make room there, or choose another place with --output."
+    )

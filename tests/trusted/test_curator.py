@@ -1,0 +1,162 @@
+"""The border: charge, then read, then noise, then durable, then answer."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.errors import BudgetError, UsageError
+from dpsynth_cli.questions import Answer, CellCounts, Cells, Halves, Moments, Question, Total, as_json
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.curator import TranscriptMismatch, noise_for, open_curator
+from dpsynth_cli.trusted.noise import SystemSource, system_source
+from dpsynth_cli.trusted.prices import charge_for
+from dpsynth_cli.trusted.sums import Tally
+from tests.trusted.seeded import SeededSource
+
+OMEGA = Domain(
+    (Column("x", "continuous", lower=0.0, upper=1.0), Column("k", "boolean", categories=("false", "true")))
+)
+PUBLIC_N = Domain(OMEGA.columns, "replace_one")
+ROWS = {"x": np.arange(1000) * 1000, "k": np.arange(1000) % 2}
+
+
+def level(bits: int, share: Fraction, by: str | None = None) -> Question:
+    return Question("counts", CellCounts(Cells((Halves("x", bits),), (0,) * bits)), share, by)
+
+
+class Steps:
+    """What happened, in order."""
+
+    def __init__(self, omega=OMEGA, recorded=(), accountant=None):
+        self.seen: list[str] = []
+        self.kept: list[tuple[object, Answer]] = []
+        self.bill: list = []
+        self.accountant = accountant or Accountant.pure(Fraction(1))
+        self.ask = open_curator(
+            lambda questions: self.sums(omega, questions),
+            omega,
+            self.accountant,
+            system_source(),
+            self.record,
+            lambda: self.seen.append("charged"),
+            recorded,
+            self.bill,
+        )
+
+    def sums(self, omega, questions):
+        self.seen.append(f"read for {len(questions)}")
+        tally = Tally(questions, omega)
+        tally.add(ROWS, 1000)
+        return tally.sums(), 1000
+
+    def record(self, charge, answer):
+        self.seen.append("durable")
+        self.kept.append((as_json(charge.question), answer))
+
+
+def test_the_charge_comes_before_the_rows_and_durability_before_the_answer():
+    steps = Steps()
+    steps.ask([level(2, Fraction(1, 2)), level(1, Fraction(1, 4))])
+    steps.ask([level(1, Fraction(1, 4))])
+    assert steps.seen == ["charged", "read for 2", "durable", "durable", "read for 1", "durable"]
+    assert steps.accountant.spent == 1
+    assert [charge.price.cost for charge in steps.bill] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]
+
+
+def test_overspending_is_refused_before_any_row_is_read():
+    steps = Steps()
+    with pytest.raises(BudgetError):
+        steps.ask([level(1, Fraction(1, 2)), level(1, Fraction(501, 1000))])
+    assert steps.seen == []
+    assert steps.accountant.spent == 0
+
+
+def test_nothing_is_answered_after_the_budget_is_gone():
+    steps = Steps()
+    steps.ask([level(1, Fraction(1))])
+    with pytest.raises(BudgetError):
+        steps.ask([level(1, Fraction(1, 10**9))])
+    assert steps.seen == ["charged", "read for 1", "durable"]
+
+
+def test_a_share_of_nothing_is_refused_unless_the_answer_is_public():
+    with pytest.raises(ValueError, match="positive share"):
+        Steps().ask([Question("n", Total(), Fraction(0))])
+    answer = Steps(PUBLIC_N).ask([Question("n", Total(), Fraction(0))])[0]
+    assert (answer.values.tolist(), answer.noise) == ([1000], "none")
+
+
+def test_noise_that_would_not_fit_is_refused_before_any_row_is_read():
+    steps = Steps(accountant=Accountant.pure(Fraction(1, 10**20)))
+    with pytest.raises(UsageError, match="would not fit in 64 bits"):
+        steps.ask([level(1, Fraction(1))])
+    assert steps.seen == []
+
+
+def test_every_answer_is_noisy_and_two_runs_differ():
+    one, other = (Steps().ask([level(10, Fraction(1))])[0].values for _ in range(2))
+    exact = np.bincount(ROWS["x"] >> 20, minlength=1024)
+    assert (one != other).mean() > 0.3
+    assert (one[exact == 0] != 0).mean() > 0.3  # empty cells are noised too
+    assert abs((one - exact).sum()) < 2000
+
+
+def test_recorded_answers_are_given_again_and_not_asked_again():
+    first = Steps()
+    questions = [level(3, Fraction(1, 2)), level(2, Fraction(1, 4))]
+    given = first.ask(questions)
+    again = Steps(recorded=first.kept[:1])
+    resumed = again.ask(questions)
+    assert again.seen == ["charged", "read for 1", "durable"]
+    assert (resumed[0].values == given[0].values).all()
+    assert again.accountant.spent == Fraction(3, 4)
+    whole = Steps(recorded=first.kept)
+    whole.ask(questions)
+    assert whole.seen == []
+
+
+def test_recorded_answers_to_other_questions_are_refused():
+    first = Steps()
+    first.ask([level(3, Fraction(1, 2))])
+    with pytest.raises(TranscriptMismatch):
+        Steps(recorded=first.kept).ask([level(3, Fraction(1, 4))])
+
+
+def test_noise_comes_from_the_system_only():
+    class Mine(SystemSource):
+        pass
+
+    for source in (SeededSource(1), Mine()):
+        with pytest.raises(TypeError, match="operating system"):
+            open_curator(None, OMEGA, Accountant.pure(Fraction(1)), source, None, None, (), [])
+
+
+def test_recipe_f_halves_the_variance_above_the_diagonal():
+    columns = tuple(Column(f"c{i}", "continuous", lower=0.0, upper=1.0) for i in range(4))
+    omega = Domain((*columns, OMEGA["k"]))
+    clipped = Moments(tuple(c.name for c in columns), 10, 2, Fraction(1))
+    charge = charge_for(
+        Question("m", clipped, Fraction(1), "k"), omega, Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+    )
+    source = SeededSource(3)
+    draws = np.array([noise_for(charge, omega, source) for _ in range(4000)], dtype=float)
+    i, j = np.triu_indices(4)
+    relative = draws.var(axis=0) / float(charge.price.parameter)
+    diagonal = np.tile(i == j, 2)
+    assert np.abs(relative[diagonal] - 1).max() < 0.15
+    assert np.abs(relative[~diagonal] - 0.5).max() < 0.075
+
+
+def test_the_price_of_a_histogram_doubles_under_replace_one():
+    for accountant, factor in (
+        (Accountant.pure(Fraction(1)), 2),
+        (Accountant.zcdp(Fraction(1), Fraction(1, 10**6)), 2),
+    ):
+        plain = charge_for(level(3, Fraction(1, 2)), OMEGA, accountant).price
+        replaced = charge_for(level(3, Fraction(1, 2)), PUBLIC_N, accountant).price
+        assert float(replaced.parameter / plain.parameter) == pytest.approx(factor, rel=1e-6)
+        assert plain.cost == replaced.cost

@@ -1,0 +1,265 @@
+"""Sums are exact, additive and order-free; cells are functions of one row; against slow definitions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.questions import (
+    Affine,
+    Bins,
+    CellCounts,
+    Cells,
+    CellSums,
+    Gram,
+    Halves,
+    Moments,
+    Question,
+    Total,
+)
+from dpsynth_cli.trusted.cells import cells_of, centred, clipped, path_of
+from dpsynth_cli.trusted.sums import Tally, check_question, columns_of, lengths_of
+
+SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)
+WIDE = Column("x", "continuous", lower=0.0, upper=1.0)
+HUGE = Column("t", "integer", lower=0, upper=99_999)
+KIND = Column("k", "nominal", categories=("r", "g", "b"))
+FLAG = Column("f", "boolean", categories=("false", "true"), nullable=True)
+OMEGA = Domain((SMALL, WIDE, HUGE, KIND, FLAG))
+BINS = Bins("a", (0, 3, 3, 10, 11))
+
+QUESTIONS = [
+    Question("n", Total(), Fraction(1)),
+    Question("n", Total(), Fraction(1), by="k"),
+    Question("tree", CellCounts(Cells((Halves("x", 3), Halves("a", 2)), (0, 1, 0, 1, 0))), Fraction(1)),
+    Question("tree", CellCounts(Cells((Halves("x", 1), Halves("a", 1)), (0, 1))), Fraction(1)),
+    Question("tree", CellCounts(Cells((Halves("t", 7),), (0,) * 7)), Fraction(1), by="f"),
+    Question("bins", CellCounts(Cells((BINS, Bins("k", (0, 1, 3))))), Fraction(1)),
+    Question("own", CellCounts((Cells((Halves("x", 2),)), Cells((BINS,)), Cells(()))), Fraction(1), by="k"),
+    Question("mean", Moments(("a", "x", "t"), 8, 1), Fraction(1)),
+    Question("cov", Moments(("a", "x", "t"), 8, 2), Fraction(1), by="k"),
+    Question("cov", Moments(("a", "x", "t"), 8, 2, Fraction(1, 2)), Fraction(1)),
+    Question("gram", Gram((BINS, Halves("k", 2), Halves("f", 2)), diagonal=True), Fraction(1)),
+    Question("gram", Gram((BINS, Halves("x", 6), Halves("k", 2))), Fraction(1), by="f"),
+    Question("scores", Gram((BINS, Halves("k", 1)), scores=((-3, 0, 2, 1), (-1, 3)), bits=2), Fraction(1)),
+    Question(
+        "sums", CellSums(Cells((Halves("x", 2),)), attributes=(BINS, Halves("k", 2))), Fraction(1), by="f"
+    ),
+    Question("sums", CellSums(Cells((Halves("x", 2),)), columns=("a", "t"), bits=8), Fraction(1)),
+    Question(
+        "affine", CellCounts(Cells((Affine(("a", "x"), (3, -2), (-2000, -100, 50, 2000), 8),))), Fraction(1)
+    ),
+]
+
+
+def some_rows(rng: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
+    return {c.name: rng.integers(c.codes, size=rows).astype(np.int32) for c in OMEGA}
+
+
+def sums(codes: dict[str, np.ndarray], questions=QUESTIONS) -> list[np.ndarray]:
+    tally = Tally(questions, OMEGA)
+    tally.add(codes, len(codes["a"]))
+    return tally.sums()
+
+
+def slow_halves(u: int, column: Column, bits: int) -> int:
+    """The definition: a missing bit first, then floor(u 2^b / size)."""
+    b = bits - column.nullable
+    return 2**b if u == column.size else (u * 2**b) // column.size
+
+
+def slow_cell(axis, row: dict[str, int]) -> int:
+    if isinstance(axis, Affine):
+        score = sum(
+            w * slow_centred(row[c], OMEGA[c], axis.bits)
+            for c, w in zip(axis.columns, axis.weights, strict=True)
+        )
+        return sum(edge <= score for edge in axis.edges[1:-1])
+    if isinstance(axis, Halves):
+        return slow_halves(row[axis.column], OMEGA[axis.column], axis.bits)
+    return max(i for i in range(len(axis.edges) - 1) if axis.edges[i] <= row[axis.column])
+
+
+def slow_number(cells: Cells, row: dict[str, int]) -> int:
+    at = [slow_cell(axis, row) for axis in cells.axes]
+    sizes = [2**a.bits if isinstance(a, Halves) else len(a.edges) - 1 for a in cells.axes]
+    if cells.order is None:
+        number = 0
+        for cell, size in zip(at, sizes, strict=True):
+            number = number * size + cell
+        return number
+    left = [cells.order.count(i) for i in range(len(at))]
+    number = 0
+    for axis in cells.order:
+        left[axis] -= 1
+        number = 2 * number + (at[axis] >> left[axis] & 1)
+    return number
+
+
+def slow_centred(u: int, column: Column, bits: int) -> int:
+    q = 2**bits - 1
+    if u == column.size:
+        return 0
+    return 2 * int(Fraction(u * q, column.size - 1) + Fraction(1, 2)) - q
+
+
+def slow_sum(question: Question, codes: dict[str, np.ndarray]) -> np.ndarray:
+    lengths = lengths_of(question, OMEGA)
+    first = np.cumsum([0, *lengths])
+    total = np.zeros(first[-1], dtype=object)
+    for r in range(len(codes["a"])):
+        row = {name: int(values[r]) for name, values in codes.items()}
+        block = row[question.by] if question.by else 0
+        vector = slow_row(question.statistic, row, block, lengths[block])
+        total[first[block] : first[block] + lengths[block]] += vector
+    return total
+
+
+def slow_row(statistic, row, block, length):
+    vector = np.zeros(length, dtype=object)
+    match statistic:
+        case Total():
+            vector[0] = 1
+        case CellCounts(cells=cells):
+            vector[slow_number(cells if isinstance(cells, Cells) else cells[block], row)] = 1
+        case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
+            z = np.array([[slow_centred(row[c], OMEGA[c], bits) for c in columns]])
+            if clip is not None:
+                z = clipped(z, int(clip * (2**bits - 1)))
+            z = z[0]
+            vector[:] = z if degree == 1 else [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
+        case Gram(axes=axes, diagonal=diagonal, scores=scores):
+            at = [slow_cell(axis, row) for axis in axes]
+            if scores is not None:
+                s = [values[cell] for values, cell in zip(scores, at, strict=True)]
+                vector[:] = [s[i] * s[j] for i, j in combinations(range(len(s)), 2)]
+            else:
+                sizes = [2**a.bits if isinstance(a, Halves) else len(a.edges) - 1 for a in axes]
+                start = 0
+                for i in range(len(axes)):
+                    if diagonal:
+                        vector[start + at[i]] = 1
+                        start += sizes[i]
+                    for j in range(i + 1, len(axes)):
+                        vector[start + at[i] * sizes[j] + at[j]] = 1
+                        start += sizes[i] * sizes[j]
+        case CellSums(cells=cells, attributes=attributes, columns=columns, bits=bits):
+            cell, count, start = slow_number(cells, row), 4, 0
+            for axis in attributes:
+                size = 2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1
+                vector[start + cell * size + slow_cell(axis, row)] = 1
+                start += count * size
+            for j, name in enumerate(columns):
+                column, q = OMEGA[name], 2**bits - 1
+                x = (
+                    0
+                    if row[name] == column.size
+                    else int(Fraction(row[name] * q, column.size - 1) + Fraction(1, 2))
+                )
+                vector[cell * len(columns) + j] = x
+    return vector
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.step}-{type(q.statistic).__name__}-{q.by}")
+def test_sums_follow_the_definition(question):
+    codes = some_rows(np.random.default_rng(1), 60)
+    assert (sums(codes, [question])[0] == slow_sum(question, codes)).all()
+
+
+@given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
+def test_sums_do_not_depend_on_batches_order_or_workers(seed, rows, batch):
+    rng = np.random.default_rng(seed)
+    codes = some_rows(rng, rows)
+    shuffled = rng.permutation(rows)
+    tallies = [Tally(QUESTIONS, OMEGA), Tally(QUESTIONS, OMEGA)]
+    for number, start in enumerate(range(0, rows, batch)):
+        part = {name: values[shuffled][start : start + batch] for name, values in codes.items()}
+        tallies[number % 2].add(part, len(part["a"]))
+    tallies[0].merge(tallies[1])
+    assert tallies[0].rows == rows
+    for one, other in zip(tallies[0].sums(), sums(codes), strict=True):
+        assert (one == other).all()
+
+
+@given(st.integers(0, 2**32), st.integers(1, 30))
+@settings(max_examples=30, deadline=None)
+def test_inserting_a_row_never_changes_another_rows_integers(seed, rows):
+    rng = np.random.default_rng(seed)
+    codes, extra = some_rows(rng, rows), some_rows(rng, 7)
+    both = {name: np.concatenate([extra[name], codes[name]]) for name in codes}
+    for axis in (
+        Halves("x", 9),
+        Halves("t", 13),
+        Halves("a", 4),
+        BINS,
+        QUESTIONS[-1].statistic.cells.axes[0],
+    ):
+        assert (cells_of(axis, both, OMEGA)[7:] == cells_of(axis, codes, OMEGA)).all()
+    z = np.stack([centred(both[c], OMEGA[c], 10) for c in ("a", "x", "t")], axis=1)
+    assert (clipped(z, 700)[7:] == clipped(z[7:], 700)).all()
+
+
+def test_a_level_of_a_tree_is_the_sum_of_the_level_below():
+    codes = some_rows(np.random.default_rng(5), 500)
+    order = (0, 1, 0, 0, 1, 0)
+    for depth in range(1, 7):
+        levels = []
+        for part in (order[:depth], order[: depth - 1]):
+            axes = (Halves("t", part.count(0)), Halves("x", part.count(1)))
+            levels.append(np.bincount(path_of(Cells(axes, part), codes, OMEGA), minlength=2 ** len(part)))
+        assert (levels[0].reshape(-1, 2).sum(axis=1) == levels[1]).all()
+
+
+def test_the_upper_bound_is_in_the_last_cell_and_missing_in_its_own():
+    last = {
+        "x": np.array([WIDE.size - 1]),
+        "a": np.array([SMALL.missing if hasattr(SMALL, "missing") else SMALL.size]),
+    }
+    assert cells_of(Halves("x", 5), last, OMEGA)[0] == 31
+    assert cells_of(Halves("a", 5), last, OMEGA)[0] == 16  # upper half, first cell
+
+
+def test_clipping_holds_in_integers_and_leaves_short_rows_alone():
+    rng = np.random.default_rng(0)
+    z = rng.integers(-1023, 1024, size=(4000, 5))
+    short = clipped(z, 900)
+    assert ((short * short).sum(axis=1) <= 900 * 900).all()
+    inside = (z * z).sum(axis=1) <= 900 * 900
+    assert (short[inside] == z[inside]).all()
+    assert (np.sqrt((short[~inside] ** 2).sum(axis=1)) > 890).all()
+
+
+def test_only_the_columns_that_are_asked_for_are_read():
+    assert columns_of(QUESTIONS[:1], OMEGA) == set()
+    assert columns_of(QUESTIONS[4:5], OMEGA) == {"t", "f"}
+    assert columns_of(QUESTIONS[-1:], OMEGA) == {"a", "x"}
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        CellCounts(Cells((Bins("a", (0, 3, 10)),))),  # misses the code of missing
+        CellCounts(Cells((Bins("a", (0, 5, 3, 11)),))),
+        CellCounts(Cells((Halves("x", 2),), (0,))),
+        CellCounts(Cells((Halves("a", 0),))),
+        CellCounts((Cells(()),)),
+        Moments(("k",), 8, 2),
+        Moments(("x",), 8, 3),
+        Moments(("x",), 15, 2),
+        Moments((), 8, 1),
+        Gram((Halves("x", 2),)),
+        Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
+        CellSums(Cells((Halves("x", 1),))),
+        CellCounts(Cells((Affine(("x", "a"), (2**46, 1), (0, 1), 8),))),
+    ],
+)
+def test_what_is_not_a_question_is_refused(statistic):
+    with pytest.raises(ValueError):
+        check_question(Question("s", statistic, Fraction(1), by="k"), OMEGA)

@@ -1,0 +1,390 @@
+"""The code of a cell depends on that cell and its column alone, and every cell has one."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.trusted.encode import (
+    DAY,
+    NAT,
+    encode_arrow,
+    encode_bytes,
+    instant,
+    instants,
+    number,
+    numbers,
+    readable,
+)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def micros(text: str) -> int:
+    return (datetime.fromisoformat(text).replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
+
+
+def days(text: str) -> int:
+    return (date.fromisoformat(text) - date(1970, 1, 1)).days
+
+
+def both(**fields) -> list[Column]:
+    return [Column(**fields), Column(**fields, nullable=True)]
+
+
+COLUMNS = [
+    *both(name="x", type="continuous", lower=-1.5, upper=2.5),
+    *both(name="x", type="continuous", lower=-1.7e308, upper=1.7e308),
+    *both(name="x", type="continuous", lower=3.0, upper=3.0),
+    *both(name="x", type="continuous", lower=0.0, upper=5e-324),
+    *both(name="n", type="integer", lower=-5, upper=120),
+    *both(name="n", type="integer", lower=-(2**53), upper=2**53),
+    *both(name="c", type="nominal", categories=("a", "b", " c ", "7", "2.5", "é", "true")),
+    *both(name="c", type="nominal", categories=("a", "b"), other="b"),
+    *both(name="o", type="ordinal", categories=("low", "mid", "high")),
+    *both(name="b", type="boolean", categories=("false", "true")),
+    *both(name="d", type="date", lower=days("2020-01-01"), upper=days("2020-12-31")),
+    *both(name="t", type="datetime", lower=micros("2020-01-01"), upper=micros("2020-12-31")),
+    *both(name="t", type="datetime", lower=0, upper=1000),
+    *both(name="t", type="datetime", lower=micros("0001-01-01"), upper=micros("9999-12-31")),
+]
+
+
+def by_name(name: str, nullable: bool = True) -> Column:
+    return next(column for column in COLUMNS if column.name == name and column.nullable == nullable)
+
+
+def codes(column: Column, *cells: bytes) -> list[int]:
+    return encode_bytes(pa.array(cells, pa.binary()), column).tolist()
+
+
+numeric_text = st.text("0123456789.+-eEinfatyNA \t,x", max_size=9).map(str.encode)
+time_text = st.one_of(
+    st.from_regex(
+        r"\A(0000|1677|19[67]\d|2020|2262|9999)-(0[0-9]|1[0-3])-([0-3]\d)"
+        r"([ T][0-2]\d(:[0-6]\d(:[0-6]\d(\.\d{0,10})?)?)?(Z|[+-][0-2]\d(:?[0-6]\d)?)?)?\Z"
+    ),
+    st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(str),
+    st.datetimes(timezones=st.just(timezone(timedelta(hours=-5, minutes=-30)))).map(datetime.isoformat),
+    st.dates().map(str),
+    st.text("0123456789-:. TZ+", max_size=28),
+).map(str.encode)
+label_text = st.sampled_from(
+    [b"a", b" a", b"a ", b" c ", b"c", b"B", b"\xc3\xa9", b"TRUE", b"No", b"y", b"7", b"0"]
+)
+any_cell = st.one_of(
+    st.sampled_from([b"", b" ", b"nan", b"inf", b"-inf", b"1e400", b"9" * 400, b"\xff", b"\0", b"1\0"]),
+    st.floats().map(lambda x: repr(x).encode()),
+    st.integers().map(lambda n: str(n).encode()),
+    numeric_text,
+    time_text,
+    label_text,
+    st.binary(max_size=6),
+)
+
+
+# --- the claim -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=6000, deadline=None)
+@given(st.sampled_from(COLUMNS), st.lists(any_cell, max_size=30))
+def test_the_code_of_a_cell_never_depends_on_the_others(column, cells):
+    together = codes(column, *cells)
+    assert together == [codes(column, cell)[0] for cell in cells]
+    assert all(0 <= code < column.codes for code in together)
+
+
+@settings(max_examples=6000, deadline=None)
+@given(st.lists(st.one_of(st.none(), any_cell), max_size=20), st.integers(0, 5))
+def test_how_text_is_stored_does_not_matter(cells, skip):
+    plain = pa.array(cells, pa.binary())
+    for column in COLUMNS[1::4]:
+        expected = encode_bytes(plain, column)[skip:].tolist()
+        for stored in (plain, plain.cast(pa.large_binary()), plain.dictionary_encode()):
+            assert encode_arrow(stored[skip:], column).tolist() == expected
+
+
+def arrow_reads(cell: bytes, type: pa.DataType) -> pa.Scalar | None:
+    try:
+        return pa.array([cell]).view(pa.string()).cast(type)[0]
+    except pa.ArrowInvalid:
+        return None
+
+
+@settings(max_examples=6000, deadline=None)
+@given(
+    st.one_of(
+        numeric_text,
+        st.floats().map(lambda x: repr(x).encode()),
+        st.text("09.e-", max_size=40).map(str.encode),
+    )
+)
+@example(b"9" * 800 + b"e-700")
+@example(b"0." + b"0" * 400 + b"123e200")
+@example(b"nan(7)")
+def test_number_says_what_arrow_says_of_every_cell_that_arrow_reads(cell):
+    theirs = arrow_reads(cell, pa.float64())
+    if theirs is not None:
+        np.testing.assert_equal(number(cell), theirs.as_py())
+    typed = arrow_csv.ConvertOptions(column_types={"x": pa.float64()}, null_values=[""])
+    names = arrow_csv.ReadOptions(column_names=["x"])
+    plain = arrow_csv.ParseOptions(delimiter=";", quote_char=False, ignore_empty_lines=False)
+    try:
+        table = arrow_csv.read_csv(pa.BufferReader(cell + b"\n"), names, plain, typed)
+    except pa.ArrowInvalid:
+        return
+    theirs = table["x"][0].as_py()
+    np.testing.assert_equal(number(cell), math.nan if theirs is None else theirs)
+
+
+@settings(max_examples=6000, deadline=None)
+@given(time_text)
+def test_instant_says_what_arrow_says_of_every_cell_that_arrow_reads(cell):
+    for type in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        theirs = arrow_reads(cell, type)
+        if theirs is not None:
+            assert instant(cell) == theirs.value
+    theirs = arrow_reads(cell, pa.date32())
+    if theirs is not None:
+        assert instant(cell) == theirs.value * DAY
+
+
+@given(st.lists(st.one_of(numeric_text, time_text), max_size=20))
+@settings(max_examples=6000, deadline=None)
+def test_many_cells_at_once_are_read_as_one_by_one(cells):
+    array = pa.array(cells, pa.binary())
+    np.testing.assert_array_equal(numbers(array), [number(cell) for cell in cells])
+    np.testing.assert_array_equal(instants(array), [instant(cell) for cell in cells])
+
+
+# --- numbers -------------------------------------------------------------------------------------------
+
+
+def test_numbers_as_text():
+    x = by_name("x")
+    assert codes(x, b"-1.5", b"0.5", b" 0.5\t", b"+.5e0", b"2.5", b"2.499999") == [
+        0, 2**29, 2**29, 2**29, GRID - 1, math.floor(3.999999 / 4 * 2**30)
+    ]  # fmt: skip
+    assert codes(x, b"-9", b"-inf", b"9", b"1e999", b"Infinity") == [0, 0, GRID - 1, GRID - 1, GRID - 1]
+    assert codes(x, b"", b" ", b"nan", b"1,5", b"0x1", b"\xff", b"1 2", b"1_0") == [GRID] * 8
+    assert codes(by_name("x", nullable=False), b"", b"nan", b"what") == [0, 0, 0]
+    assert codes(Column("x", "continuous", lower=3.0, upper=3.0, nullable=True), b"9", b"") == [0, 1]
+
+
+def test_whole_numbers_as_text():
+    n = by_name("n")
+    assert codes(n, b"-5", b"0", b"7.0", b"0.5", b"1.5", b"2.5", b"120") == [0, 5, 12, 5, 7, 7, 125]
+    assert codes(n, b"-6", b"121", b"9" * 30, b"-inf", b"1e300") == [0, 125, 125, 0, 125]
+    assert codes(n, b"", b"seven", b"NaN") == [126, 126, 126]
+    wide = Column("n", "integer", lower=-(2**53), upper=2**53)
+    assert wide.unit == 2**24 * 2
+    assert codes(wide, str(-(2**53)).encode(), b"0", str(2**53).encode()) == [
+        0,
+        2**53 // wide.unit,
+        2**54 // wide.unit,
+    ]
+
+
+@settings(max_examples=6000, deadline=None)
+@given(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308), st.lists(st.floats(allow_nan=False), min_size=2))
+def test_larger_numbers_never_have_smaller_codes(lower, upper, values):
+    lower, upper = min(lower, upper), max(lower, upper)
+    column = Column("x", "continuous", lower=lower, upper=upper)
+    found = encode_arrow(pa.array([lower, *sorted(values), upper]), column)
+    assert found[0] == 0
+    assert found[-1] == column.size - 1
+    inside = found[1:-1]
+    assert (np.diff(inside) >= 0).all()
+
+
+def test_a_continuous_code_is_the_floor_of_its_exact_place():
+    column = Column("x", "continuous", lower=0.0, upper=float(2**30))
+    values = np.random.default_rng(3).uniform(0, 2**30, 1000)
+    assert encode_arrow(pa.array(values), column).tolist() == np.floor(values).tolist()
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.int8(),
+        pa.int64(),
+        pa.uint64(),
+        pa.float16(),
+        pa.float32(),
+        pa.float64(),
+        pa.decimal128(9, 2),
+        pa.string(),
+    ],
+    ids=str,
+)
+def test_arrow_numbers_of_every_type_have_the_codes_of_their_text(type):
+    values = [7, 0, 120, None]
+    made = [None if v is None else Decimal(v) for v in values] if pa.types.is_decimal(type) else values
+    array = pa.array(values).cast(type) if type == pa.string() else pa.array(made, type)
+    assert readable(type, by_name("n"))
+    assert encode_arrow(array, by_name("n")).tolist() == [12, 5, 125, 126]
+    assert encode_arrow(array, Column("c", "nominal", categories=("120", "7", "0"))).tolist() == (
+        [1, 2, 0, 0] if not pa.types.is_decimal(type) else [0, 0, 0, 0]
+    )
+
+
+def test_extreme_arrow_integers_are_clamped():
+    n = by_name("n")
+    assert encode_arrow(pa.array([2**63 - 1, -(2**63), None]), n).tolist() == [125, 0, 126]
+    assert encode_arrow(pa.array([2**64 - 1], pa.uint64()), n).tolist() == [125]
+    assert encode_arrow(pa.array([math.nan, math.inf, -math.inf]), n).tolist() == [126, 125, 0]
+    assert encode_arrow(pa.array([True, False, None]), n).tolist() == [6, 5, 126]
+
+
+# --- categories ----------------------------------------------------------------------------------------
+
+
+def test_labels_match_by_their_bytes_then_without_blanks():
+    c = by_name("c")
+    assert codes(c, b"a", b"\ta ", b" c ", b"c", "é".encode(), b"A") == [0, 0, 2, c.size, 5, c.size]
+
+
+def test_missing_and_unlisted_categories_go_where_the_spec_says():
+    cells = (b"b", b"zz", b"", b"  ", b"\xff")
+    labels = ("a", "b", "c")
+    assert codes(Column("c", "nominal", categories=labels), *cells) == [1, 0, 0, 0, 0]
+    assert codes(Column("c", "nominal", categories=labels, nullable=True), *cells) == [1, 3, 3, 3, 3]
+    assert codes(Column("c", "nominal", categories=labels, other="c"), *cells) == [1, 2, 2, 2, 2]
+    both = Column("c", "nominal", categories=labels, other="c", nullable=True)
+    assert codes(both, *cells) == [1, 2, 3, 3, 2]
+
+
+def test_an_empty_cell_is_missing_even_where_a_label_is_empty():
+    assert codes(Column("c", "nominal", categories=("", "a"), nullable=True), b"", b"a") == [2, 1]
+
+
+def test_booleans():
+    yes = [b"true", b"T", b"YES", b"y", b"1", b" True "]
+    no = [b"false", b"F", b"No", b"n", b"0", b"FALSE"]
+    b = by_name("b")
+    assert codes(b, *yes, *no) == [1] * 6 + [0] * 6
+    assert codes(b, b"", b"2", b"maybe", b"truee") == [2, 2, 2, 2]
+    assert codes(by_name("b", nullable=False), b"") == [0]
+    assert encode_arrow(pa.array([True, False, None]), b).tolist() == [1, 0, 2]
+    assert encode_arrow(pa.array([1, 0, 5, None]), b).tolist() == [1, 0, 2, 2]
+    assert encode_arrow(pa.array([1.0, 0.0, 0.5, math.nan]), b).tolist() == [1, 0, 2, 2]
+
+
+def test_arrow_values_are_formatted_to_match_labels():
+    c = by_name("c")
+    assert encode_arrow(pa.array([7.0, 2.5, 7.5, math.nan, math.inf, None]), c).tolist() == [3, 4, 7, 7, 7, 7]
+    assert encode_arrow(pa.array([True, False]), c).tolist() == [6, 7]
+    day = Column("c", "nominal", categories=("2020-03-01",), nullable=True)
+    assert encode_arrow(pa.array([date(2020, 3, 1), date(2020, 3, 2)]), day).tolist() == [0, 1]
+
+
+def test_dictionaries_with_nulls_unused_and_repeated_values():
+    c = by_name("c")
+    indices = pa.array([0, 1, 2, None, 3, 0])
+    array = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "zz", None, " a"]), safe=False)
+    assert encode_arrow(array, c).tolist() == [0, 7, 7, 7, 0, 0]
+    empty = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), pa.array([], pa.string()))
+    assert encode_arrow(empty, c).tolist() == [7, 7]
+    assert encode_arrow(pa.nulls(2), c).tolist() == [7, 7]
+
+
+# --- dates and times -----------------------------------------------------------------------------------
+
+
+def test_dates():
+    d = by_name("d")
+    first_of_march = days("2020-03-01") - days("2020-01-01")
+    cells = (
+        b"2020-03-01",
+        b" 2020-03-01 ",
+        b"2020-03-01 23:59:59",
+        b"2020-03-01T10Z",
+        b"2020-03-01 23:00-05:00",
+    )
+    assert codes(d, *cells) == [first_of_march] * 4 + [first_of_march + 1]
+    assert codes(d, b"1999-01-01", b"2021-01-01", b"0000-01-01", b"9999-12-31") == [0, 365, 0, 365]
+    assert codes(d, b"", b"2020-02-30", b"01/03/2020", b"2020-3-1", b"20200301", b"10000-01-01") == [366] * 6
+    assert codes(by_name("d", nullable=False), b"soon") == [0]
+
+
+def test_times():
+    t = by_name("t")
+    assert t.unit == SECOND
+    at = 60 * 86400 + 45296
+    cells = (
+        b"2020-03-01 12:34:56", b"2020-03-01T12:34:56", b"2020-03-01 12:34:56.999", b"2020-03-01T12:34:56.123456789",
+        b"2020-03-01T12:34:56Z", b"2020-03-01 14:34:56+02:00", b"2020-03-01 07:04:56.999999999-0530",
+    )  # fmt: skip
+    assert codes(t, *cells) == [at] * 7
+    for cell in cells:
+        assert codes(t, *[cell] * 3) == [at] * 3
+    assert codes(t, b"2020-03-01", b"2020-03-01 12", b"2020-03-01 12:34") == [at - 45296, at - 2096, at - 56]
+    assert codes(t, b"2020-03-01 24:00", b"2020-03-01 12:60", b"noon", b"2020-03-01Z", b"") == [t.size] * 5
+    fine = Column("t", "datetime", lower=0, upper=1000)
+    assert codes(fine, b"1970-01-01 00:00:00.000123", b"1970-01-01 00:00:00.0001239", b"1971-01-01") == [
+        123,
+        123,
+        1000,
+    ]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_arrow_times_of_every_unit_are_utc_and_rounded_down(unit, zone):
+    array = pa.array([datetime(2020, 3, 1, 12, 34, 56), None]).cast(pa.timestamp(unit)).cast(pa.int64())
+    array = array.cast(pa.timestamp(unit, zone))
+    t, d = by_name("t"), by_name("d")
+    assert encode_arrow(array, t).tolist() == [60 * 86400 + 45296, t.size]
+    assert encode_arrow(array, d).tolist() == [60, 366]
+    extremes = pa.array([2**63 - 1, -(2**63), -(2**63) + 1]).cast(pa.timestamp(unit, zone))
+    assert encode_arrow(extremes, t).tolist() == [t.size - 1, 0, 0]
+    assert encode_arrow(
+        pa.array([-1]).cast(pa.timestamp(unit)), Column("d", "date", lower=-9, upper=9)
+    ).tolist() == [8]
+
+
+def test_arrow_dates():
+    for type in (pa.date32(), pa.date64()):
+        array = pa.array([date(2020, 3, 1), None], type)
+        assert encode_arrow(array, by_name("d")).tolist() == [60, 366]
+        assert encode_arrow(array, by_name("t")).tolist() == [60 * 86400, by_name("t").size]
+    assert encode_arrow(
+        pa.array([2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32()), by_name("d")
+    ).tolist() == [365, 0]
+
+
+def test_instant_knows_the_calendar():
+    assert instant(b"2000-02-29") == micros("2000-02-29")
+    assert instant(b"1900-02-29") == NAT
+    assert instant(b"0000-02-29") == -719_469 * DAY
+    assert instant(b"0001-01-01") == -719_162 * DAY
+
+
+# --- the schema ----------------------------------------------------------------------------------------
+
+
+def test_which_arrow_types_can_be_read_as_which_columns():
+    nested = [
+        pa.list_(pa.int8()),
+        pa.struct([("a", pa.int8())]),
+        pa.map_(pa.string(), pa.int8()),
+        pa.duration("s"),
+    ]
+    for column in COLUMNS:
+        assert readable(pa.string(), column)
+        assert readable(pa.null(), column)
+        assert readable(pa.dictionary(pa.int8(), pa.large_string()), column)
+        assert not any(readable(type, column) for type in nested)
+        assert readable(pa.int32(), column) == (column.type not in ("date", "datetime"))
+        assert readable(pa.timestamp("ns"), column) == (
+            column.type in ("date", "datetime", "nominal", "ordinal")
+        )
