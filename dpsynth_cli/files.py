@@ -86,7 +86,7 @@ class Files:
 
 @contextmanager
 def publishing(
-    files: Files, transcript: bytes, steward: bytes, public: bytes
+    files: Files, release_id: str, transcript: bytes, steward: bytes, public: bytes
 ) -> Iterator[Callable[[], None]]:
     """Write the documents under temporary names; the caller's `publish()` renames them all.
 
@@ -102,7 +102,7 @@ def publishing(
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         for path, (data, mode) in documents.items():
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            temporary = path.with_name(f".{path.name}.{release_id}.tmp")
             waiting[temporary] = path
             with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
                 file.write(data)

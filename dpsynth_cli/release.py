@@ -85,9 +85,11 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "conversion": reservation.conversion,
             },
         }
-        with _refunding(spec, ledger, release_id):
-            with closing(Partial.create(files.partial(release_id), header)) as partial:
-                return _finish(spec, ledger, files, scan, accountant, partial, progress)
+        with (
+            _refunding(spec, ledger, release_id),
+            closing(Partial.create(files.partial(release_id), header)) as partial,
+        ):
+            return _finish(spec, ledger, files, scan, accountant, partial, progress)
 
 
 def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
@@ -146,7 +148,7 @@ def _finish(
         hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
         hashes["public_audit"] = sha256(audit.as_text(public))
         with publishing(
-            files, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
+            files, release_id, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
         ) as publish:
             if ledger.state(release_id) != "committed":
                 ledger.commit(release_id, hashes)
@@ -169,7 +171,8 @@ def compose(
 ) -> tuple[Pending, dict[str, Any]]:
     """The synthetic file (not yet under its name) and the public audit: from public things alone."""
     rows = max(0, model.total) if spec.rows is None else spec.rows
-    pending = draw(spec, model, rows, transcript.header["sampling_seed"], files.path, progress)
+    release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
+    pending = draw(spec, model, rows, seed, files.path, progress, release_id)
     output = {
         "file": files.output_name,
         "rows": rows,
@@ -190,7 +193,9 @@ def compose(
     return pending, public
 
 
-def draw(spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Progress) -> Pending:
+def draw(
+    spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Progress, tag: str | None = None
+) -> Pending:
     """Rows from a model, in a temporary file beside `path`."""
     progress("writing", 0, rows)
 
@@ -199,7 +204,7 @@ def draw(spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Pr
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows)
+    return write_table(path, spec.domain.columns, watched(), rows, tag)
 
 
 def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge]]:

@@ -15,6 +15,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
@@ -47,14 +48,6 @@ class Privacy:
     delta: Fraction | None
     neighbours: str
     dataset: str
-
-
-@dataclass(frozen=True)
-class CsvOptions:
-    """How a CSV input is cut into cells."""
-
-    multiline: bool = False
-    delimiter: str = ","
 
 
 @dataclass(frozen=True)

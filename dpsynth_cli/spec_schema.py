@@ -19,8 +19,10 @@ from dpsynth_cli.spec_columns import BOUNDED, DATE, LABELLED, MOST_EXACT, TIME
 Schema = dict[str, Any]
 
 _SCALARS = ["string", "number", "boolean"]  # taken as text, as written
-_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$"
-_NAME = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029/\\]+$"
+_CONTROL = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
+_LINE = f"^[^{_CONTROL}]+$"
+_TRIMMED = rf"^(?!\s)[^{_CONTROL}]+(?<!\s)$"
+_NAME = rf"^(?!\s)[^{_CONTROL}/\\]+(?<!\s)$"
 _LABEL: Schema = {"type": _SCALARS, "pattern": _LINE}
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _DECIMAL = r"^\+?(?=[0-9.]*[1-9])(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?$"
@@ -35,7 +37,9 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         "epsilon": _positive("an exact decimal"),
         "delta": _or_null(_positive("then zCDP accounting and Gaussian noise", below=1)),
         "neighbours": {"enum": [*NEIGHBOURS, None], "default": NEIGHBOURS[0]},
-        "dataset": _or_null(_text("whose budget is charged; default: name", maxLength=LONGEST_NAME)),
+        "dataset": _or_null(
+            _text("whose budget is charged; default: name", _TRIMMED, maxLength=LONGEST_NAME)
+        ),
     }
     columns = {
         "type": "object",

@@ -36,7 +36,7 @@ def parse_file(path: str) -> tuple[Keys, list[Mistake]]:
     if len(raw) > _LARGEST_FILE:
         raise UsageError(f"{path} is not a spec: it is larger than 1 MB.", next_step=init)
     try:
-        tree, mistakes = parse(raw.decode("utf-8-sig"), lambda line: Place(path, line))
+        tree, mistakes = parse(raw.decode(), lambda line: Place(path, line))
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not a spec: it is not UTF-8 text.", next_step=init) from None
     except NotYaml as error:

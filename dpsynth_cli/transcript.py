@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO

@@ -24,10 +24,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import GRID, SECOND, Column
-from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
+from dpsynth_cli.errors import FileError
 
 GROUP = 2**17  # rows of a Parquet row group
-ENDINGS = (".csv", ".parquet")
 
 
 @dataclass
@@ -52,7 +51,7 @@ class Pending:
             _sync_folder(self._file.parent)
         except OSError as error:
             self.discard()
-            raise _cannot_write(self.path, error, "") from None
+            raise _cannot_write(self.path, error) from None
 
     def discard(self) -> None:
         """Leave nothing behind."""
@@ -62,35 +61,21 @@ class Pending:
             self._file.close()
 
 
-def check_output(path: str) -> None:
-    """Refuse a path that cannot be written to, before anything is spent; make its folder."""
-    if path == "-":
-        return
-    if not path.lower().endswith(ENDINGS):
-        raise UsageError(
-            f"the output {path} has no ending that says its format.",
-            next_step="Output can be .csv, .parquet, or - for CSV on standard output.",
-        )
-    if os.path.isdir(path):
-        raise FileError(
-            f"cannot write {path}: it is a folder.", next_step="Choose another name with --output."
-        )
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        sink = _Sink(path)
-    except OSError as error:
-        raise _cannot_write(path, error, NOTHING_SPENT) from None
-    sink.remove()
-
-
 def write_table(
-    path: str, columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]], rows: int
+    path: str,
+    columns: Sequence[Column],
+    blocks: Iterable[Mapping[str, NDArray[Any]]],
+    rows: int,
+    tag: str | None = None,
 ) -> Pending:
-    """Write `rows` rows of codes, given in blocks of any size, next to their final place."""
+    """Write `rows` rows of codes, given in blocks of any size, next to their final place.
+
+    The name there has the tag in it; writing again with the same tag replaces what a crash left.
+    """
     try:
-        sink = _Sink(path)
+        sink = _Sink(path, tag)
     except OSError as error:
-        raise _cannot_write(path, error, "") from None
+        raise _cannot_write(path, error) from None
     write = _write_parquet if path.lower().endswith(".parquet") else _write_csv
     try:
         written = write(sink, columns, _regrouped(columns, blocks))
@@ -104,6 +89,9 @@ def write_table(
 
 def decode(codes: NDArray[Any], column: Column) -> pa.Array:
     """The values of codes in the declared type; the code for missing is null.
+
+    Reading a value gives its code again, unless a continuous column's bounds lie more than 2^19 times
+    their distance from zero: float64 has no value for each code there.
 
     >>> age = Column("age", "integer", lower=0, upper=120, nullable=True)
     >>> decode(np.array([0, 41, 121]), age).to_pylist()
@@ -235,7 +223,7 @@ def _quoted(text: str) -> str:
 class _Sink:
     """A new file beside the final one (or, for standard output, one without a name), hashed as it grows."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tag: str | None = None) -> None:
         self.path = path
         self.temporary: Path | None = None
         self.closed = False
@@ -244,14 +232,14 @@ class _Sink:
             self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115 (closed by its owner)
         else:
             final = Path(path)
-            self.temporary = final.with_name(f".{final.name}.{secrets.token_hex(6)}.tmp")
-            self.file = open(self.temporary, "xb")  # noqa: SIM115 (closed by finish or remove)
+            self.temporary = final.with_name(f".{final.name}.{tag or secrets.token_hex(6)}.tmp")
+            self.file = open(self.temporary, "wb")  # noqa: SIM115 (closed by finish or remove)
 
     def write(self, data: bytes | memoryview) -> int:
         try:
             self.file.write(data)
         except OSError as error:
-            raise _cannot_write(self.path, error, "") from None
+            raise _cannot_write(self.path, error) from None
         self._hash.update(data)
         return len(data)
 
@@ -267,7 +255,7 @@ class _Sink:
             self.file.flush()
             os.fsync(self.file.fileno())
         except OSError as error:
-            raise _cannot_write(self.path, error, "") from None
+            raise _cannot_write(self.path, error) from None
         if self.temporary:
             self.file.close()
         return self._hash.hexdigest()
@@ -289,7 +277,7 @@ def _to_standard_output(file: BinaryIO) -> None:
         except BrokenPipeError:  # whoever reads has seen enough; nor may the interpreter complain at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
-            raise _cannot_write("standard output", error, "") from None
+            raise _cannot_write("standard output", error) from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -300,8 +288,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _cannot_write(path: str, error: OSError, cost: str) -> FileError:
+def _cannot_write(path: str, error: OSError) -> FileError:
     reason = (error.strerror or type(error).__name__).lower()
     return FileError(
-        f"cannot write {path}: {reason}.", cost, "Make room there, or choose another place with --output."
+        f"cannot write {path}: {reason}.", "", "Make room there, or choose another place with --output."
     )

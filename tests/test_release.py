@@ -11,6 +11,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pyarrow.csv
 import pyarrow.ipc
@@ -19,6 +20,7 @@ import pytest
 
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.transcript import load
+from tests.conftest import ROOT
 
 EVERY = sorted(mechanisms())
 
@@ -31,7 +33,9 @@ def answers(path: Path) -> list[np.ndarray]:
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, "1e-6"])
 @pytest.mark.parametrize("strata", [False, True])
-def test_every_mechanism_releases_and_its_charges_add_up(dpsynth, people, tmp_path, mechanism, neighbours, delta, strata):
+def test_every_mechanism_releases_and_its_charges_add_up(
+    dpsynth, people, tmp_path, mechanism, neighbours, delta, strata
+):
     more = "strata: group" if strata else ""
     spec = people(mechanism, "0.1", neighbours, delta, more)
     ran = dpsynth("release", spec, "--json")
@@ -39,6 +43,9 @@ def test_every_mechanism_releases_and_its_charges_add_up(dpsynth, people, tmp_pa
         pytest.skip(f"{mechanism} does not take such a table")
     assert ran.code == 0, ran.err
     audit = json.loads((tmp_path / "out/people.audit.public.json").read_text())
+    schema = json.loads((ROOT / "configs/audit.schema.json").read_text())
+    jsonschema.validate(audit, schema)
+    jsonschema.validate(json.loads((tmp_path / "out/people.audit.json").read_text()), schema)
     costs = sum(Fraction(line["cost"]) for line in audit["budget"]["charges"])
     assert costs == Fraction(audit["budget"]["spent"]) == Fraction(audit["budget"]["total"])
     assert (costs == Fraction(1, 10)) == (delta is None)
@@ -173,7 +180,9 @@ def test_an_edited_ledger_row_is_found(dpsynth, released, tmp_path):
         table = next(name for name in tables if "entr" in name)
         columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
         payload = next(name for name in columns if name == "payload")
-        for trigger in [name for (name,) in db.execute("select name from sqlite_master where type = 'trigger'")]:
+        for trigger in [
+            name for (name,) in db.execute("select name from sqlite_master where type = 'trigger'")
+        ]:
             db.execute(f"drop trigger {trigger}")
         db.execute(f"update {table} set {payload} = replace({payload}, '1', '2') where rowid = 1")
     db.close()
@@ -222,12 +231,15 @@ run()
 
 
 def killed(tmp_path: Path, point: str, count: int = 1) -> None:
-    ran = subprocess.run([sys.executable, "-c", KILLED, point, str(count)], cwd=tmp_path, env=os.environ, capture_output=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", KILLED, point, str(count)], cwd=tmp_path, env=os.environ, capture_output=True
+    )
     assert ran.returncode == -signal.SIGKILL, ran.stderr
 
 
 @pytest.mark.parametrize(
-    ("point", "count"), [("answer", 1), ("answer", 2), ("answer", 4), ("compose", 1), ("commit", 1), ("published", 1)]
+    ("point", "count"),
+    [("answer", 1), ("answer", 2), ("compose", 1), ("commit", 1), ("published", 1)],
 )
 def test_killed_anywhere_then_resumed_same_answers_one_charge(dpsynth, people, tmp_path, point, count):
     people("pmm")
@@ -328,7 +340,9 @@ def test_a_failure_after_the_first_row_says_that_it_is_spent(dpsynth, people, tm
         (lambda folder: (folder / "ledger.sqlite").write_text("not a ledger" * 1000), 5, "ledger"),
     ],
 )
-def test_what_does_not_depend_on_rows_is_refused_before_anything_is_spent(dpsynth, people, tmp_path, change, code, says):
+def test_what_does_not_depend_on_rows_is_refused_before_anything_is_spent(
+    dpsynth, people, tmp_path, change, code, says
+):
     spec = people("marginals")
     change(tmp_path)
     ran = dpsynth("release", spec)
@@ -385,7 +399,9 @@ def many_at_once(people, tmp_path, count: int, allowed: int) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.grant("people", Fraction(allowed, 10), "epsilon", "add_remove", str(allowed / 10))
     command = [sys.executable, "-m", "dpsynth_cli", "release", "spec.yaml", "-q"]
-    running = [subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE) for _ in range(count)]
+    running = [
+        subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE) for _ in range(count)
+    ]
     codes = []
     for process in running:
         _, err = process.communicate()

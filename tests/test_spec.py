@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli import spec_schema, yaml_nodes
+from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.spec import CsvOptions, Privacy, Spec, exact, from_document, load_spec, public_document
+from dpsynth_cli.spec import Privacy, Spec, exact, from_document, load_spec, public_document
 from dpsynth_cli.transcript import canonical
 from dpsynth_cli.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
 
@@ -198,6 +199,12 @@ def test_a_recorded_document_that_is_no_spec_is_refused(document: Any) -> None:
         from_document(document, registry=TOY)
 
 
+def test_a_recorded_document_with_a_column_twice_is_refused() -> None:
+    effective = load(SMALL).effective
+    with pytest.raises(UsageError, match=r"^the recorded spec: columns is "):
+        from_document(effective | {"columns": effective["columns"] * 2}, registry=TOY)
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [
@@ -243,6 +250,7 @@ def test_a_column_may_have_any_name_of_one_line() -> None:
         ("1970-01-01T00:00:00.25Z", 250_000),
         ("1970-01-01T02:30:00+02:30", 0),
         ("1969-12-31T19:00:00-05:00", 0),
+        ("1969-12-31T18:30:00-05:30", 0),
         ("1969-12-31T23:59:59.999999", -1),
     ],
 )
@@ -250,6 +258,22 @@ def test_times_become_microseconds_in_utc(written: str, microseconds: int) -> No
     declared = f"{{type: datetime, bounds: [{written}, 1970-01-02T00:00:00]}}"
     column = load(edited("{type: boolean}", declared, SMALL)).domain["x"]
     assert (column.lower, column.upper) == (microseconds, 86400 * 10**6)
+
+
+def test_a_time_before_the_first_year_is_refused() -> None:
+    first = "{type: datetime, bounds: [0001-01-01T00:00+00:01, 1970-01-01T00:00]}"
+    assert refusal(edited("{type: boolean}", first, SMALL)) == [
+        f"spec.yaml, line 8: columns.x.bounds is [0001-01-01T00:00+00:01, 1970-01-01T00:00]; {_TIMES}"
+    ]
+
+
+def test_bounds_may_be_equal() -> None:
+    for kind, end in (("integer", "5"), ("continuous", "0.5"), ("date", "1970-01-01")):
+        column = load(edited("{type: boolean}", f"{{type: {kind}, bounds: [{end}, {end}]}}", SMALL)).domain[
+            "x"
+        ]
+        assert column.lower == column.upper
+        assert column.size == 1
 
 
 def test_paths_are_relative_to_the_spec_and_options_to_the_current_folder() -> None:
@@ -324,14 +348,19 @@ _SEED = "it must be a whole number from 0 to 9223372036854775807"
 _SPLIT = "it must be a positive number; only proportions matter"
 _EPSILON = "it must be a positive number such as 1.0"
 
+LONG = f"epsilon: 0.{'1' * 5000}"
+
 MISTAKES = [
     ("dpsynth: 1", "dpsynth: 2", "line 1: dpsynth is 2; it must be 1, the version of the spec"),
     ("name: trips\n", "name:\n", f"line 2: name is empty; {_NAME}"),
     ("name: trips", 'name: ""', f'line 2: name is ""; {_NAME}'),
     ("name: trips", "name: a/b", f"line 2: name is a/b; {_NAME}"),
+    ("name: trips", "name: a\\b", f"line 2: name is a\\b; {_NAME}"),
     ("name: trips", "name: [a]", f"line 2: name is [a]; {_NAME}"),
     ("name: trips", 'name: "a\\nb"', f'line 2: name is "a\\nb"; {_NAME}'),
     ("name: trips", f"name: {'x' * 101}", f"line 2: name is {'x' * 59}…; {_NAME}"),
+    ("name: trips", 'name: " x"', f'line 2: name is " x"; {_NAME}'),
+    ("name: trips", 'name: "a\\Lb"', f'line 2: name is "a\\u2028b"; {_NAME}'),
     ("name: trips\n", "", f"line 1: name is missing; {_NAME}"),
     ("data/trips.csv", "trips.xlsx", f"line 3: input is trips.xlsx; {_INPUT}"),
     ("out/trips.parquet", "out/trips", f"line 4: output is out/trips; {_OUTPUT}"),
@@ -344,6 +373,7 @@ MISTAKES = [
     ("rows: noisy", "rows: 1.5", f"line 5: rows is 1.5; {_ROWS}"),
     ("rows: noisy", "rows: 10000000001", f"line 5: rows is 10000000001; {_ROWS}"),
     ("rows: noisy", "rows: 70_000", f"line 5: rows is 70_000; {_ROWS}"),
+    ("rows: noisy", 'rows: "5"', f'line 5: rows is "5"; {_ROWS}'),
     (
         "rows_hint: 70000",
         "rows_hint: 0",
@@ -355,6 +385,7 @@ MISTAKES = [
     ("epsilon: 0.1", "epsilon: .inf", f"line 8: privacy.epsilon is .inf; {_EPSILON}"),
     ("epsilon: 0.1", "epsilon: 1/3", f"line 8: privacy.epsilon is 1/3; {_EPSILON}"),
     ("epsilon: 0.1", "epsilon: 1e999999999", f"line 8: privacy.epsilon is 1e999999999; {_EPSILON}"),
+    ("epsilon: 0.1", LONG, f"line 8: privacy.epsilon is 0.{'1' * 57}…; {_EPSILON}"),
     ("epsilon: 0.1", "epsilon: {a: 1}", f"line 8: privacy.epsilon is {{a: 1}}; {_EPSILON}"),
     ("epsilon: 0.1", "epsilon:", f"line 8: privacy.epsilon is empty; {_EPSILON}"),
     ("  epsilon: 0.1\n", "", f"line 7: privacy.epsilon is missing; {_EPSILON}"),
@@ -531,6 +562,7 @@ MISTAKES = [
     ),
     ("delta: 1e-9", "delta: *e", "line 9: privacy.delta is the alias *e; write the value itself"),
     ("[-74.3, -73.7]", "[*e, 1]", "line 18: columns.lon.bounds is the alias *e; write the value itself"),
+    ("[2020-01-01,", "[*e,", "line 23: columns.seen.bounds is the alias *e; write the value itself"),
     (
         "epsilon: 0.1",
         "epsilon: !!float 0.1",
@@ -593,6 +625,23 @@ def test_what_the_mechanism_cannot_do_is_a_mistake_at_its_name() -> None:
         f"spec.yaml, line 8: privacy.epsilon is 0; {_EPSILON}",
         "spec.yaml, line 13: toy takes 1 to 6 columns",
     ]
+    # but not where what it would go by is itself a mistake
+    assert refusal(edited("neighbours: replace_one", "neighbours: both", text)) == [
+        "spec.yaml, line 10: privacy.neighbours is both; it must be one of add_remove, replace_one"
+    ]
+
+
+def test_a_column_with_a_mistake_is_one_mistake_not_three() -> None:
+    text = edited("csv:", "  more: {type: boolean}\n  most: {type: boolean}\ncsv:")
+    text = edited("type: ordinal", "type: ordnal", text)
+    assert refusal(text) == [
+        f"spec.yaml, line 20: columns.stage.type is ordnal; {_TYPES} (did you mean ordinal?)"
+    ]
+
+
+def test_a_key_written_twice_in_an_override_is_a_mistake() -> None:
+    said = "--set privacy: privacy.epsilon is written twice; it must be there once"
+    assert refusal(SMALL, "privacy={epsilon: 1, epsilon: 2}") == [said]
 
 
 def test_the_only_column_cannot_be_the_strata() -> None:
@@ -638,7 +687,7 @@ def test_an_output_inside_the_input_folder_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a.csv", "a.csv.gz", "a.parquet", "folder", "v1.2/folder", "not.there/", "-"]
+    "name", ["a.csv", "a.csv.gz", "a.parquet", "folder", "v1.2/folder", "not.there/", "null", "-"]
 )
 def test_an_input_may_be(name: str) -> None:
     spec = load(SMALL, input=name)
@@ -884,12 +933,20 @@ def test_the_schema_is_one_and_takes_good_specs() -> None:
 BOTH = [
     m[:2] for m in MISTAKES if not m[2].partition(": ")[2].startswith(("mechanism.strata", "output is data/"))
 ]
-TWO_KEYS = {"other: X", "[1, 0]", "trips.xlsx", "[-1e308, 1e308]", "2020-12-32"}  # only `check` says these
+TWO_KEYS = {
+    "other: X",
+    "[1, 0]",
+    "trips.xlsx",
+    "[-1e308, 1e308]",
+    "2020-12-32",
+    LONG,
+}  # only `check` says these
 FORM = {
     "epsilon: 1",
     "epsilon: &e 0.1",
     "delta: *e",
     "[*e, 1]",
+    "[*e,",
     "epsilon: !!float 0.1",
     "<<: {delta: 1e-9}",
     "[a]: 1",

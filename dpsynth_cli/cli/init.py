@@ -191,9 +191,11 @@ def _header(data: str, trusted: bool) -> tuple[list[str], str]:
     line = line.removeprefix(BOM).rstrip(b"\r\n")
     if not line.strip():
         raise FileError(f"The first line of {data} is empty; it must name the columns.", COST)
-    cuts = {sign: [name.decode() for name in split_line(line, sign.encode())] for sign in ",;\t|"}
-    delimiter = max(cuts, key=lambda sign: len(cuts[sign]))
-    names = cuts[delimiter]
+    cuts = {sign: split_line(line, sign.encode()) for sign in ",;\t|"}
+    # Quotes that do not fit a sign are cut as plain text: then it is not the one that was meant.
+    unfit = {sign for sign in cuts if b'"' in line and cuts[sign] == line.split(sign.encode())}
+    delimiter = max(cuts, key=lambda sign: 0 if sign in unfit else len(cuts[sign]))
+    names = [name.decode() for name in cuts[delimiter]]
     if not trusted and any(_NUMBER_OR_DATE.fullmatch(name) for name in names):
         # The names are not repeated here: they may be a row.
         raise UsageError(

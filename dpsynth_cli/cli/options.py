@@ -40,7 +40,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
 
-def loaded(path: str, sets: list[str] | None, input: str | None, output: str | None, rows: str | None) -> Spec:
+def loaded(
+    path: str, sets: list[str] | None, input: str | None, output: str | None, rows: str | None
+) -> Spec:
     """The spec with what the command line changes in it."""
     from dpsynth_cli.spec import load_spec
 

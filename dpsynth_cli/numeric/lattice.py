@@ -8,7 +8,7 @@ numbered row-major; their distance is the largest (linf) or the sum (l1) of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -91,12 +91,17 @@ class Lattice:
                 signed.append((tuple(s * part for s, part in zip(signs, move, strict=True)), length))
         return tuple(signed)
 
-    def arcs(self) -> int:
-        """How many arcs the graph has, without making it."""
-        count = 0
-        for move, _ in self.moves:
-            start, _ = _shifted(self.axes, move)
-            count += math.prod(part.stop - part.start for part in start)
+    def arcs(self, enough: float = math.inf) -> int:
+        """How many arcs the graph has, without making it; or some number above `enough` that it exceeds."""
+        longest = max((axis.step for axis in self.axes if axis.cells > 1), default=1)
+        across = math.prod(min(axis.cells, longest // axis.step) for axis in self.axes if axis.cells > 1)
+        if (
+            self.metric == "linf" and self.size * across > enough
+        ):  # all these are moves along the longest step
+            return self.size * across
+        moves = np.array([move for move, _ in self.moves], np.int64).reshape(-1, len(self.axes))
+        rows = np.array([axis.cells for axis in self.axes], np.int64)
+        count = int(np.where(moves, np.maximum(0, rows - np.abs(moves)), self.shape).prod(axis=1).sum())
         hubs = [axis for axis in self.axes if axis.length > 1 and axis.apart]
         return count + 2 * self.size * (min(1, len(hubs)) if self.metric == "linf" else len(hubs))
 
@@ -131,6 +136,59 @@ class Lattice:
         else:
             for a in split:
                 yield np.moveaxis(number, a, -1).reshape(-1, self.shape[a])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is divided along an axis: how many values, in order or not, and whether some are missing."""
+
+    values: int
+    nominal: bool = False
+    nullable: bool = False
+
+
+def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: bool = False) -> Lattice:
+    """The lattice with as many cells as there may be (or as near as can be): every scale cut alike.
+
+    Missing is a cell of its own, whatever the number. Categories come before the rest, because two that
+    share a cell are a unit distance apart. A scale with fewer values than the others have cells has
+    longer steps, rounded to whole units.
+
+    >>> divided([Scale(2**30), Scale(3), Scale(2, nominal=True)], 100).axes
+    (Axis(cells=16, step=1, apart=0), Axis(cells=3, step=5, apart=0), Axis(cells=1, step=1, apart=1))
+    """
+
+    def parts(of_nominal: int, of_others: int) -> list[int]:
+        return [min(s.values, of_nominal if s.nominal else of_others) for s in scales]
+
+    def size(of_nominal: int, of_others: int) -> int:
+        counts = parts(of_nominal, of_others)
+        return math.prod(count + s.nullable for count, s in zip(counts, scales, strict=True))
+
+    top = max((s.values for s in scales), default=1)
+    categories = last_where(lambda k: size(k, 1) <= cells, top)
+    others = last_where(lambda k: size(categories, k) <= cells, top)
+    if nearest and size(categories, others) * size(categories, others + 1) < cells**2:
+        others += 1
+    counts = parts(categories, others)
+    side = max((k for k, s in zip(counts, scales, strict=True) if not s.nominal), default=1)
+    axes = []
+    for k, scale in zip(counts, scales, strict=True):
+        if scale.nominal:
+            axes.append(Axis(1, 1, k - 1 + scale.nullable))
+        else:
+            step = max(1, min(round(side / k), side // max(1, k - 1)))
+            axes.append(Axis(k, step, int(scale.nullable)))
+    return Lattice(tuple(axes), side, metric)
+
+
+def last_where(holds: Callable[[int], bool], most: int) -> int:
+    """The largest k in 1..most for which it holds, if for all smaller ones too; 1 if for none."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +228,13 @@ def _primitive(cells: list[int], steps: list[int]) -> list[Move]:
     length = (grid * np.array(steps)[:, None]).max(axis=0) if cells else np.zeros(1, np.int64)
     composed = length == 0
     lengths, parts = length.reshape(box), composed.reshape(box)
+    order = np.argsort(length, kind="stable")
     found = []
-    for k in np.argsort(length, kind="stable"):
-        if composed[k]:
-            continue
-        move = tuple(int(part) for part in grid[:, k])
-        beyond = tuple(slice(part, None) for part in move)
-        rest = lengths[tuple(slice(0, size - part) for size, part in zip(box, move, strict=True))]
-        parts[beyond] |= (rest > 0) & (rest + length[k] == lengths[beyond])
-        found.append((move, int(length[k])))
+    for equal in np.split(order, np.flatnonzero(np.diff(length[order])) + 1):
+        for k in equal[~composed[equal]]:  # no two of one length make another one of that length
+            move = tuple(int(part) for part in grid[:, k])
+            beyond = tuple(slice(part, None) for part in move)
+            rest = lengths[tuple(slice(0, size - part) for size, part in zip(box, move, strict=True))]
+            parts[beyond] |= (rest > 0) & (rest + length[k] == lengths[beyond])
+            found.append((move, int(length[k])))
     return found

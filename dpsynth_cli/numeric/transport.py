@@ -51,6 +51,23 @@ def rescaled(counts: Ints, total: int) -> Ints:
     return np.diff(_products(reached, total) // max(1, int(reached[-1]))).astype(np.int64)
 
 
+def levelled(values: NDArray[Any], weights: NDArray[Any], total: int) -> Ints:
+    """Non-negative integers with this total: max(0, values - theta weights), rounded.
+
+    With weights in proportion to variances, the likeliest such numbers near to values.
+
+    >>> levelled(np.array([5, -3, 1, 4]), np.ones(4), 7).tolist()
+    [4, 0, 0, 3]
+    """
+    order = np.argsort(-values / weights, kind="stable")
+    theta = np.max((np.cumsum(values[order]) - total) / np.cumsum(weights[order]))
+    level = np.maximum(values - theta * weights, 0)
+    whole: Ints = np.floor(level).astype(np.int64)
+    nearest = np.argsort(whole - level, kind="stable")
+    whole[nearest[: total - int(whole.sum())]] += 1
+    return whole
+
+
 def debiased(nu: Ints, total: int) -> Ints:
     """Signed counts that add up to total, the same amount taken from every cell.
 
@@ -58,6 +75,19 @@ def debiased(nu: Ints, total: int) -> Ints:
     is as good as an even spread. What is known of equal noise says even.
     """
     return nu - evenly(int(nu.sum()) - total, len(nu))
+
+
+def effort(lattice: Lattice) -> tuple[float, float]:
+    """About how many seconds and bytes `closest` takes at worst: measured (benchmarks/psmm.py).
+
+    A round of the flow passes over all arcs, and there is at most one for each distance. That is reached when
+    one corner has everything; noise around clusters takes a third.
+    """
+    long = [axis for axis in lattice.axes if axis.cells > 1]
+    if len(long) <= 1 and (lattice.metric == "linf" or not any(axis.apart for axis in lattice.axes)):
+        return 2e-5 * lattice.size, 400.0 * lattice.size
+    arcs = lattice.arcs(enough=2e7)
+    return 2e-5 * lattice.size + 2e-7 * arcs * lattice.diameter, 400.0 * lattice.size + 160.0 * arcs
 
 
 def closest(nu: Ints, total: int, lattice: Lattice) -> Closest:
@@ -110,7 +140,7 @@ def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
     """
     fibres = list(_fibres(lattice))
     sums = np.array([nu[cells].sum() for cells, _ in fibres])
-    wanted = lowered(sums, np.array([len(cells) for cells, _ in fibres]), total)
+    wanted = levelled(sums, np.array([len(cells) for cells, _ in fibres]), total)
     graphs = {part: part.graph() for part in {part for _, part in fibres} if part.size > 1}
     counts = np.zeros_like(nu)
     distance = 0
@@ -135,23 +165,6 @@ def _fibres(lattice: Lattice) -> Iterator[tuple[Ints, Lattice]]:
     for parts in product(*rows):
         axes = tuple(Axis(len(cells), step) for cells, step in parts)
         yield number[np.ix_(*(cells for cells, _ in parts))].ravel(), Lattice(axes, lattice.side)
-
-
-def lowered(sums: Ints, weights: Ints, total: int) -> Ints:
-    """Non-negative integers with this total, nowhere above sums: max(0, sums - theta weights), rounded.
-
-    >>> lowered(np.array([5, -3, 1, 4]), np.array([1, 1, 1, 1]), 7).tolist()
-    [4, 0, 0, 3]
-    """
-    order = np.argsort(-sums / weights, kind="stable")
-    over = np.cumsum(sums[order]) - total
-    theta = np.max(over / np.cumsum(weights[order]))
-    level = np.clip(sums - theta * weights, 0, np.maximum(sums, 0))
-    whole: Ints = np.floor(level).astype(np.int64)
-    missing = total - int(whole.sum())
-    first = np.argsort(whole - level, kind="stable")
-    whole[first[whole[first] < sums[first]][:missing]] += 1
-    return whole
 
 
 def _fetch(graph: Graph, spare: Ints, lack: Ints, amount: int) -> int:

@@ -98,7 +98,7 @@ def _on_grid(x: Values, lower: float, upper: float) -> Codes:
         return np.zeros(len(x), np.int32)
     span = upper - lower
     x = np.fmax(x, lower)
-    np.fmin(x, upper, out=x)
+    np.minimum(x, upper, out=x)
     if math.isinf(span):  # halve everything, so that no difference overflows
         x, lower, span = x / 2, lower / 2, upper / 2 - lower / 2
     x -= lower

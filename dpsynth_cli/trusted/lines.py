@@ -22,7 +22,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-NEWLINE, QUOTE, SEPARATOR = 0x0A, 0x22, 0x1F
+NEWLINE, RETURN, QUOTE, SEPARATOR = b'\n\r"\x1f'
 BOM = b"\xef\xbb\xbf"
 _SPACES = bytes.maketrans(b"\r\x1f", b"  ")
 
@@ -156,8 +156,8 @@ def cells(
     Arrays have the types given, float64 or binary, or are all binary if some cell is not a number.
     """
     if b"\r" in block:
-        block = block.replace(b"\r\n", b"\n")
-    if b"\r" in block or SEPARATOR in block:
+        block = _without_returns(block)
+    if SEPARATOR in block:
         block = block.translate(_SPACES)
     if QUOTE not in block and (arrays := _parse(block, delimiter, fields, wanted)):
         return arrays, 0
@@ -167,8 +167,17 @@ def cells(
     return _one_by_one(block, delimiter, fields, list(wanted))  # no content is known to lead here
 
 
+def _without_returns(block: bytes | bytearray) -> bytes | bytearray:
+    """The block without the \\r before each line break, and with spaces for any other."""
+    a = np.frombuffer(block, np.uint8)
+    after = a[np.flatnonzero(a == RETURN) + 1]
+    if (after == NEWLINE).all():
+        return block.translate(None, b"\r")
+    return block.replace(b"\r\n", b"\n").translate(_SPACES)
+
+
 def _parse(
-    block: bytes | bytearray | memoryview, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
+    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
 ) -> list[pa.Array] | None:
     """What Arrow reads from lines without quotes or \\r; None if one has not the right number of fields."""
     from pyarrow import csv
@@ -210,7 +219,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _tidy(block: bytes | bytearray, delimiter: int, fields: int) -> tuple[memoryview, int]:
+def _tidy(block: bytes | bytearray, delimiter: int, fields: int) -> tuple[bytes, int]:
     """The same lines without quoting: real delimiters are SEPARATOR, quotes that quote are gone.
 
     Lines with another number of fields are left out and counted. Every step looks at the bytes of
@@ -219,33 +228,35 @@ def _tidy(block: bytes | bytearray, delimiter: int, fields: int) -> tuple[memory
     a = np.frombuffer(block, np.uint8).copy()
     at = np.flatnonzero((a == NEWLINE) | (a == QUOTE) | (a == delimiter))
     kind = a[at]
-    is_quote, is_end = kind == QUOTE, kind == NEWLINE
-    line = np.cumsum(is_end, dtype=np.int32) - is_end
-    end = at[is_end]
-    start = np.concatenate([[0], end[:-1] + 1])
+    ends, quotes = np.flatnonzero(kind == NEWLINE), np.flatnonzero(kind == QUOTE)
+    line = np.cumsum(kind == NEWLINE, dtype=np.int32) - (kind == NEWLINE)
+    end = at[ends]
+    start = np.append(0, end[:-1] + 1)
 
     # Inside quotes: an odd number of quotes since the start of the line, this one included.
-    quotes = np.cumsum(is_quote, dtype=np.int32)
-    odd = ((quotes - np.concatenate([[0], quotes[is_end][:-1]])[line]) & 1).astype(bool)
+    seen = np.cumsum(kind == QUOTE, dtype=np.int32)
+    before = np.append(np.int32(0), seen[ends[:-1]])
+    odd = (seen - before[line]) & 1 == 1
 
     # Well formed: what opens follows, and what closes precedes, an edge of a field or another quote.
     # (The byte before the first is the block's last: a line break, as it should be.)
-    q, q_line, opens = at[is_quote], line[is_quote], odd[is_quote]
-    edge = np.isin(a[np.where(opens, q - 1, q + 1)], [NEWLINE, QUOTE, delimiter], kind="table")
-    plain = odd[is_end]
-    plain[q_line[~edge]] = True
+    q, q_line, opens = at[quotes], line[quotes], odd[quotes]
+    beside = a[np.where(opens, q - 1, q + 1)]
+    astray = (beside != QUOTE) & (beside != delimiter) & (beside != NEWLINE)
+    plain = odd[ends]
+    plain[q_line[astray]] = True
 
-    real = (kind == delimiter) & (~odd | plain[line])
-    blank = start == end
-    whole = (np.bincount(line[real], minlength=len(end)) + 1 == fields) | blank
-    doubled = opens & (a[q - 1] == QUOTE)  # the second of two inside a quoted field is content
+    real = np.flatnonzero((kind == delimiter) & ~(odd & ~plain[line]))
+    whole = np.bincount(line[real], minlength=len(end)) + 1 == fields
+    whole |= start == end
+    doubled = opens & (beside == QUOTE)  # the second of two inside a quoted field is content
 
-    keep = np.ones(len(a), bool)
-    keep[q[~plain[q_line] & ~doubled]] = False
-    if not whole.all():
-        keep &= np.repeat(whole, end - start + 1)
+    # What is left out becomes \r, of which there is no other, and goes all at once.
     a[at[real]] = SEPARATOR
-    return memoryview(a[keep]), int(np.count_nonzero(~whole))
+    a[q[np.flatnonzero(~(doubled | plain[q_line]))]] = RETURN
+    if not whole.all():
+        a[np.repeat(~whole, end - start + 1)] = RETURN
+    return a.tobytes().translate(None, b"\r"), int(np.count_nonzero(~whole))
 
 
 def _one_by_one(

@@ -16,8 +16,9 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -25,6 +26,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
 from dpsynth_cli.trusted import lines
@@ -35,19 +37,6 @@ MAX_LINE = 2**20  # a longer line is a ruined record
 MAX_HEADER = 2**24
 BATCH = 2**18  # rows of a Parquet file in one piece
 FORMATS = ".csv, .csv.gz, .parquet, a folder of Parquet files, or - for CSV on standard input"
-
-
-@dataclass(frozen=True)
-class CsvOptions:
-    """What the spec may say about a CSV file.
-
-    With `multiline`, a quoted field may contain line breaks. A quote that should not be there can then
-    take the lines after it into its own record (at most a mebibyte of them), so one damaged record
-    may change others: declare it only for files that need it and are written by a program.
-    """
-
-    multiline: bool = False
-    delimiter: str = ","
 
 
 @dataclass(frozen=True)
@@ -66,13 +55,16 @@ class Scan(Protocol):
     """A table that can be passed over again and again, one pass at a time.
 
     `pieces` is serial and cheap; `cells` and `encode` are pure and may run in many threads. `size` is
-    what the sizes of the pieces add up to about, None if not known.
+    what the sizes of the pieces add up to about, None if not known. `only` is a scan of the same rows
+    with fewer columns; `count_rows` is cheaper than a pass over pieces.
     """
 
     columns: tuple[Column, ...]
 
     @property
     def size(self) -> int | None: ...
+    def only(self, names: Collection[str]) -> Scan: ...
+    def count_rows(self) -> int: ...
     def pieces(self) -> Iterator[Piece]: ...
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]: ...
     def encode(self, piece: Piece) -> dict[str, Codes]: ...
@@ -91,14 +83,6 @@ def open_scan(
     if files := _parquet_files(path):
         return ParquetScan(path, files, tuple(columns))
     return CsvScan(path, tuple(columns), csv or CsvOptions(), _block, _max_line)
-
-
-def header(path: str, csv: CsvOptions | None = None) -> list[tuple[str, pa.DataType | None]]:
-    """The names of all columns, and in a Parquet file their types. No row is read."""
-    if files := _parquet_files(path):
-        schema = _parquet_schema(files[0])[0]
-        return [(field.name, field.type) for field in schema]
-    return [(name, None) for name in CsvScan(path, (), csv or CsvOptions(), BLOCK, MAX_LINE).names]
 
 
 def _encoded(columns: Sequence[Column], arrays: dict[str, pa.Array], ruined: int) -> dict[str, Codes]:
@@ -131,7 +115,7 @@ class CsvScan:
                 self._stream = sys.stdin.buffer
             elif not stat.S_ISREG(os.stat(path).st_mode):
                 self._stream = open(path, "rb")  # noqa: SIM115 (closed by close)
-            self._stamp = self._stat()
+            self._stamp = None if self._stream else _stamp(path)
             if self._stream is not None:
                 first = self._stream.readline(MAX_HEADER + 1)
             else:
@@ -139,12 +123,30 @@ class CsvScan:
                     first = self._decompressed(raw).readline(MAX_HEADER + 1)
         self.names = self._split_header(first)
         _check_names(self.shown, columns, self.names, self._other_delimiter(first))
+        self._want(columns)
+
+    def _want(self, columns: tuple[Column, ...]) -> None:
+        self.columns = columns
         places = [self.names.index(column.name) for column in columns]
         self._text = dict.fromkeys(places, pa.binary())
         self._typed = {  # as Arrow reads them fastest; given up for good when a piece has other cells
             place: pa.float64() if column.type in ("continuous", "integer") else pa.binary()
             for place, column in zip(places, columns, strict=True)
         }
+
+    def only(self, names: Collection[str]) -> Scan:
+        self._keep_stream()
+        narrow = copy(self)
+        narrow._want(tuple(column for column in self.columns if column.name in names))
+        return narrow
+
+    def count_rows(self) -> int:
+        return sum(piece.data.count(b"\n") + piece.ruined for piece in self.pieces())
+
+    def _keep_stream(self) -> None:
+        if self._stream is not None and self._copy is None:
+            with _reading(self.shown, ""):
+                self._copy = self._copied(self._stream)
 
     @property
     def size(self) -> int | None:
@@ -155,19 +157,16 @@ class CsvScan:
     def pieces(self) -> Iterator[Piece]:
         with _reading(self.shown, ""):
             if self._stream is not None:
-                self._spool(self._stream)
+                self._keep_stream()
+                assert self._copy is not None
+                self._copy.seek(0)
                 yield from self._blocks(self._copy, self._copy)
                 return
             with open(self.path, "rb", buffering=0) as raw:
                 stream = self._decompressed(raw)
                 stream.readline(MAX_HEADER + 1)
                 yield from self._blocks(raw, stream)
-            if self._stat() != self._stamp:
-                raise FileError(
-                    f"{self.shown} changed while it was read.",
-                    "",
-                    "Release from a copy that nothing writes to.",
-                )
+            _check_unchanged(self.path, self._stamp)
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
         return self._read(piece, self._text)
@@ -201,26 +200,20 @@ class CsvScan:
             return gzip.GzipFile(fileobj=raw)
         return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
 
-    def _spool(self, stream: BinaryIO) -> None:
-        """Copy what follows the header, once, to a file that only this process can find."""
-        if self._copy is None:
-            self._copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
-            while chunk := stream.read(2**20):
-                try:
-                    self._copy.write(chunk)
-                except OSError as error:
-                    raise FileError(
-                        f"cannot copy {self.shown} to a temporary file: {_reason(error)}.",
-                        "",
-                        "Set TMPDIR to a private folder with more room.",
-                    ) from None
-        self._copy.seek(0)
-
-    def _stat(self) -> tuple[int, int] | None:
-        if self._stream is not None:
-            return None
-        found = os.stat(self.path)
-        return found.st_size, found.st_mtime_ns
+    def _copied(self, stream: BinaryIO) -> BinaryIO:
+        """What follows the header, in a file that only this process can find."""
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        while chunk := stream.read(2**20):
+            try:
+                copy.write(chunk)
+                copy.flush()
+            except OSError as error:
+                raise FileError(
+                    f"cannot copy {self.shown} to a temporary file: {_reason(error)}.",
+                    "",
+                    "Set TMPDIR to a private folder with more room.",
+                ) from None
+        return copy
 
     def _split_header(self, first: bytes) -> list[str]:
         if not first:
@@ -264,21 +257,33 @@ class ParquetScan:
 
     def __init__(self, path: str, files: Sequence[Path], columns: tuple[Column, ...]) -> None:
         self.path, self.columns = path, columns
-        self._files = [(file, file.stat().st_size, *self._check(file)) for file in files]
+        with _reading(path, NOTHING_SPENT):
+            stamps = [_stamp(file) for file in files]
+        self._files = [(file, stamp, *self._check(file)) for file, stamp in zip(files, stamps, strict=True)]
 
     @property
     def size(self) -> int | None:
-        return sum(size for _, size, _, _ in self._files)
+        return sum(stamp[0] for _, stamp, _, _ in self._files)
+
+    def only(self, names: Collection[str]) -> Scan:
+        narrow = copy(self)
+        narrow.columns = tuple(column for column in self.columns if column.name in names)
+        return narrow
+
+    def count_rows(self) -> int:
+        return sum(rows for _, _, rows, _ in self._files)
 
     def pieces(self) -> Iterator[Piece]:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
-        for path, size, rows, labels in self._files:
+        for path, stamp, rows, labels in self._files:
+            _check_unchanged(path, stamp)
             with _reading(str(path), ""), parquet.ParquetFile(path, read_dictionary=labels) as file:
                 for group in range(file.num_row_groups):
                     for batch in file.iter_batches(BATCH, row_groups=[group], columns=names):
-                        yield Piece(batch, size * len(batch) // max(rows, 1))
+                        yield Piece(batch, stamp[0] * len(batch) // rows)
+            _check_unchanged(path, stamp)
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
         return {column.name: piece.data.column(column.name) for column in self.columns}, 0
@@ -359,6 +364,21 @@ def _reading(shown: str, cost: str) -> Iterator[None]:
         raise FileError(
             f"{shown} is damaged or not a Parquet file.", cost, "Make it again, or check the name's ending."
         ) from None
+
+
+def _stamp(path: str | Path) -> tuple[int, int]:
+    """The size of a file and when it was last written to."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: str | Path, stamp: tuple[int, int] | None) -> None:
+    """All passes see the same rows."""
+    with _reading(str(path), ""):
+        if _stamp(path) != stamp:
+            raise FileError(
+                f"{path} changed while it was read.", "", "Release from a copy that nothing writes to."
+            )
 
 
 def _reason(error: OSError) -> str:

@@ -51,9 +51,9 @@ def largest_entry(statistic: Statistic) -> int:
     """The most that one row adds to one integer of the sum: MAX_ROWS of them must fit in 62 bits."""
     match statistic:
         case Moments(degree=degree, bits=bits):
-            return int(2**bits - 1) ** degree
+            return int((2**bits - 1) ** degree)
         case Gram(scores=scores, bits=bits) if scores is not None:
-            return int(2**bits - 1) ** 2
+            return int((2**bits - 1) ** 2)
         case CellSums(columns=columns, bits=bits) if columns:
             return int(2**bits - 1)
         case _:

@@ -184,6 +184,10 @@ class Tally:
 
     def _add(self, number: int, question: Question, batch: _Batch) -> None:
         match question.statistic:
+            case Total() | CellCounts(cells=Cells(axes=())) if question.by is None:
+                total = self._sums[number]
+                assert total is not None
+                total += batch.rows
             case Total():
                 self._count(number, batch.classes(question.by))
             case CellCounts(cells=cells):

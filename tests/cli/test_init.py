@@ -21,7 +21,6 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.mechanisms import registry
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.spec import load_spec
-from dpsynth_cli.trusted.lines import split_line
 
 
 @dataclass(frozen=True)
@@ -200,16 +199,15 @@ def test_parquet_types_are_taken_from_the_schema_and_nothing_from_the_rows() -> 
     )
 )
 @example(["null", "~", "a: b", "- x", "# y"])
+@example(["a;b", ";;;;", "||", "\u00a0"])
 @example(["{", "%", "'", '"', "\\"])
 def test_every_name_comes_through_the_draft_as_it_was(names: list[str]) -> None:
     line = ",".join('"' + name.replace('"', '""') + '"' for name in names)
-    if [field.decode() for field in split_line(line.encode(), b",")] != names:
-        return
     Path("t.csv").write_text(line + "\n", encoding="utf-8")
     Path("t.yaml").write_text(init.init("t.csv", "t.yaml", header=True).replace('["?", "?"]', "[0, 1]"))
     spec = load_spec("t.yaml", registry=TOYS)
-    if spec.csv.delimiter == ",":
-        assert [column.name for column in spec.domain] == names
+    assert spec.csv.delimiter == ","
+    assert [column.name for column in spec.domain] == names
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

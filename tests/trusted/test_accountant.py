@@ -229,6 +229,7 @@ def test_the_conversion_is_clearly_better_than_the_usual_one(rho, delta):
 
 def test_epsilon_is_never_negative():
     assert epsilon_of_rho(F(1, 10**30), F(1, 10)) == 0
+    assert epsilon_of_rho(F(1), 1 - F(1, 10**18)) == 0
 
 
 @pytest.mark.parametrize("epsilon", [F(1, 1000), F(1, 10), F(1, 3), F(1), F(10), F(1000)])
@@ -248,6 +249,12 @@ def test_delta_must_lie_between_0_and_1(delta):
         epsilon_of_rho(F(1), delta)
     with pytest.raises(ValueError, match="delta"):
         Accountant.zcdp(F(1), delta)
+
+
+def test_a_tiny_epsilon_has_a_tiny_rho():
+    rho = rho_of_epsilon(F(1, 10**6), F(1, 10**9))
+    assert rho < F(1, 10**12)
+    assert epsilon_of_rho(rho, F(1, 10**9)) <= F(1, 10**6) < epsilon_of_rho(rho * F(1001, 1000), F(1, 10**9))
 
 
 def test_an_epsilon_too_small_to_convert_is_refused_and_not_searched_for_ever():

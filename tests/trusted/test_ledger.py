@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -82,6 +83,17 @@ def test_ten_tenths_exhaust_one_and_not_a_hair_more_is_left(ledger: Ledger) -> N
     assert ledger.head()[0] == 11  # a refusal writes no entry
 
 
+def test_a_difference_that_no_float_can_see_is_refused(ledger: Ledger) -> None:
+    grant(ledger, "1")
+    with pytest.raises(BudgetError) as refused:
+        pure(ledger, "r", 1 + Fraction(1, 10**30))
+    assert str(refused.value) == (
+        "this release needs epsilon = about 1.00001, but census has 1 left.\n"
+        "Nothing was read and nothing was spent. Lower privacy.epsilon, or ask the owner of the ledger for "
+        "more: dpsynth budget grant census 1e-30"
+    )
+
+
 def test_a_float_is_not_a_charge(ledger: Ledger) -> None:
     with pytest.raises(TypeError, match="floats do not add up"):
         pure(ledger, "r", 0.1)  # type: ignore[arg-type]
@@ -129,28 +141,29 @@ def test_data_sets_do_not_share_a_budget(ledger: Ledger) -> None:
 # --- units and conversions ---------------------------------------------------------------------------
 
 HALF = Fraction(1, 2)
+THIRD = Fraction(1, 3)
 ONE_TO_TWO = "2 x epsilon from add_remove to replace_one"
 
 
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
     [
-        (("epsilon", "add_remove"), ("epsilon", "add_remove"), (HALF, None)),
-        (("epsilon", "replace_one"), ("epsilon", "replace_one"), (HALF, None)),
-        (("rho", "add_remove"), ("rho", "add_remove"), (HALF, None)),
-        (("rho", "replace_one"), ("rho", "replace_one"), (HALF, None)),
-        (("epsilon", "add_remove"), ("epsilon", "replace_one"), (Fraction(1), ONE_TO_TWO)),
+        (("epsilon", "add_remove"), ("epsilon", "add_remove"), (THIRD, None)),
+        (("epsilon", "replace_one"), ("epsilon", "replace_one"), (THIRD, None)),
+        (("rho", "add_remove"), ("rho", "add_remove"), (THIRD, None)),
+        (("rho", "replace_one"), ("rho", "replace_one"), (THIRD, None)),
+        (("epsilon", "add_remove"), ("epsilon", "replace_one"), (Fraction(2, 3), ONE_TO_TWO)),
         (
             ("rho", "add_remove"),
             ("rho", "replace_one"),
-            (Fraction(2), ONE_TO_TWO.replace("2 x epsilon", "4 x rho")),
+            (Fraction(4, 3), ONE_TO_TWO.replace("2 x epsilon", "4 x rho")),
         ),
-        (("epsilon", "add_remove"), ("rho", "add_remove"), (Fraction(1, 8), "epsilon^2 / 2 to rho")),
-        (("epsilon", "replace_one"), ("rho", "replace_one"), (Fraction(1, 8), "epsilon^2 / 2 to rho")),
+        (("epsilon", "add_remove"), ("rho", "add_remove"), (Fraction(1, 18), "epsilon^2 / 2 to rho")),
+        (("epsilon", "replace_one"), ("rho", "replace_one"), (Fraction(1, 18), "epsilon^2 / 2 to rho")),
         (
             ("epsilon", "add_remove"),
             ("rho", "replace_one"),
-            (HALF, ONE_TO_TWO + ", then epsilon^2 / 2 to rho"),
+            (Fraction(2, 9), ONE_TO_TWO + ", then epsilon^2 / 2 to rho"),
         ),
         (("epsilon", "replace_one"), ("epsilon", "add_remove"), None),
         (("rho", "replace_one"), ("rho", "add_remove"), None),
@@ -164,22 +177,22 @@ ONE_TO_TWO = "2 x epsilon from add_remove to replace_one"
 def test_every_pair_of_units_is_converted_soundly_or_refused(
     source: tuple[str, str], target: tuple[str, str], expected: object, ledger: Ledger
 ) -> None:
-    assert converted(HALF, Unit(*source), Unit(*target)) == expected
+    assert converted(THIRD, Unit(*source), Unit(*target)) == expected
     delta = {"epsilon": None, "rho": "1e-9"}
     ledger.grant("d", Fraction(10), target[0], target[1], "10", delta[target[0]])
-    words = ("0.5", delta[source[0]], "release")
+    words = ("0.3333", delta[source[0]], "release")
     if expected is None:
         with pytest.raises(BudgetError):
-            ledger.reserve("d", "r", HALF, source[0], source[1], *words)
+            ledger.reserve("d", "r", THIRD, source[0], source[1], *words)
         assert ledger.head()[0] == 1
     else:
         charged, conversion = expected  # type: ignore[misc]
-        reservation = ledger.reserve("d", "r", HALF, source[0], source[1], *words)
+        reservation = ledger.reserve("d", "r", THIRD, source[0], source[1], *words)
         assert (reservation.charged, reservation.conversion) == (charged, conversion)
         assert reservation.remaining == 10 - charged
         payload = ledger.find("r")[0].payload
         assert (payload["amount"], payload["charged"], payload["conversion"]) == (
-            "1/2",
+            "1/3",
             str(charged),
             conversion,
         )
@@ -428,9 +441,9 @@ def test_abort_after_drawn_gives_nothing_back(ledger: Ledger) -> None:
 
 def test_a_refund_returns_the_converted_amount(ledger: Ledger) -> None:
     ledger.grant("census", Fraction(1), "rho", "replace_one", "4", "1e-9")
-    pure(ledger, "r", HALF)
+    pure(ledger, "r", Fraction(1, 4))  # twice that, squared, halved: 1/8
     zcdp(ledger, "s", Fraction(1, 16))
-    assert ledger.balance("census").remaining == Fraction(1, 4)
+    assert ledger.balance("census").remaining == Fraction(5, 8)
     ledger.abort("r", "no such file")
     assert ledger.balance("census").remaining == Fraction(3, 4)
 
@@ -1089,38 +1102,41 @@ def as_ordinary_user(action: Callable[[], object]) -> str:
     return said
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter: those of the test runner are closed to all but one."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        Path(folder).chmod(0o700)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions and fork are POSIX")
-def test_a_ledger_or_folder_that_may_not_be_written_is_told(written: Ledger) -> None:
-    for folder in written.path.parents[:3]:
-        if folder.owner() == written.path.owner() and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    written.path.chmod(0o444)
-    written.path.parent.chmod(0o555)
-    number = written.head()[0]
-    try:
-        ledger = Ledger(written.path, timeout=0.2)
-        assert as_ordinary_user(lambda: pure(ledger, "r10", TENTH)) == (
-            f"the ledger {ledger.path} cannot be written by this user.\n"
-            "Nothing was read and nothing was spent. Make the file and its folder writable: SQLite keeps a "
-            "journal beside the file."
-        )
-        assert as_ordinary_user(ledger.verify) == "no error"  # reading needs no right to write
-        other = Ledger(written.path.parent / "other.sqlite")
-        assert as_ordinary_user(lambda: pure(other, "r", TENTH)) == (
-            f"the ledger {other.path} cannot be used: Permission denied.\n"
-            "Nothing was read and nothing was spent. Make its folder writable for this user, or name another "
-            "file with --ledger or $DPSYNTH_LEDGER."
-        )
-        written.path.chmod(0o000)
-        assert as_ordinary_user(ledger.head) == (
-            f"the ledger {ledger.path} cannot be opened by this user.\n"
-            "Nothing was read and nothing was spent. Check that it is a file, and that this user may read "
-            "and write it and its folder."
-        )
-    finally:
-        written.path.parent.chmod(0o700)
-        written.path.chmod(0o600)
-    assert written.head()[0] == number
+def test_a_ledger_or_folder_that_may_not_be_written_is_told(open_folder: Path) -> None:
+    ledger = Ledger(open_folder / "ledger.sqlite", timeout=0.2)
+    grant(ledger, "1")
+    ledger.path.chmod(0o444)
+    open_folder.chmod(0o555)
+    assert as_ordinary_user(lambda: pure(ledger, "r", TENTH)) == (
+        f"the ledger {ledger.path} cannot be written by this user.\n"
+        "Nothing was read and nothing was spent. Make the file and its folder writable: SQLite keeps a "
+        "journal beside the file."
+    )
+    assert as_ordinary_user(ledger.verify) == "no error"  # reading needs no right to write
+    other = Ledger(open_folder / "other.sqlite")
+    assert as_ordinary_user(lambda: pure(other, "r", TENTH)) == (
+        f"the ledger {other.path} cannot be used: Permission denied.\n"
+        "Nothing was read and nothing was spent. Make its folder writable for this user, or name another "
+        "file with --ledger or $DPSYNTH_LEDGER."
+    )
+    ledger.path.chmod(0o000)
+    assert as_ordinary_user(ledger.head) == (
+        f"the ledger {ledger.path} cannot be opened by this user.\n"
+        "Nothing was read and nothing was spent. Check that it is a file, and that this user may read and "
+        "write it and its folder."
+    )
+    ledger.path.chmod(0o600)
+    assert ledger.head()[0] == 1
 
 
 def test_importing_the_ledger_is_light() -> None:

@@ -6,7 +6,6 @@ import gzip
 import io
 import os
 import pickle
-import re
 import sys
 import threading
 import tracemalloc
@@ -21,11 +20,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.trusted import lines, read
 from dpsynth_cli.trusted.encode import count_problems
-from dpsynth_cli.trusted.read import CsvOptions, header, open_scan
+from dpsynth_cli.trusted.read import open_scan
 
 AGE = Column("age", "integer", lower=0, upper=120, nullable=True)
 NAME = Column("name", "nominal", categories=("a", "b,c", 'say "hi"', "5"), other="5", nullable=True)
@@ -285,6 +285,14 @@ def test_a_quote_that_is_never_closed_costs_its_own_line_only(tmp_path):
         assert rows_of(path, csv=MULTI, _block=block, _max_line=40) == expected
 
 
+def test_a_quote_closed_too_late_costs_its_own_line_only(tmp_path):
+    path = written(tmp_path, b'1,"stray,a,0.5\n' + b"2,,a,0.5\n" * 20 + b'3,x",a,0.5\n')
+    expected = {(0, 1, 2**29): 1, (0, 2, 2**29): 20, (0, 3, 2**29): 1}
+    for block in (1, 5, 50, 1000):
+        assert rows_of(path, csv=MULTI, _block=block, _max_line=40) == expected
+    assert rows_of(path, csv=MULTI).total() == 1
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(a_line, max_size=8), st.integers(1, 60), st.integers(8, 60))
 def test_multiline_never_raises_and_does_not_depend_on_blocks(folder, table, block, max_line):
@@ -388,14 +396,8 @@ def test_encoding_a_piece_twice_gives_the_same_codes(tmp_path):
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_the_header_of_any_file(tmp_path):
-    assert header(str(written(tmp_path, BODY))) == [(n, None) for n in ("age", "free text", "name", "x")]
-    kinds = header(str(parquet(tmp_path / "t.parquet", other=None)))
-    assert kinds == [("age", pa.int64()), ("name", pa.string()), ("x", pa.float64())]
-
-
 def test_problems_are_counted_by_column(tmp_path):
-    body = b"41,,a,0.5\n,,,\nold,,zz,2\n 200 ,,a,nan\n1,2\n9,,a,-1\n"
+    body = b"120.4,,a,0.5\n,,,\nold,,zz,2\n 200 ,,a,nan\n1,2\n9,,a,-1\n"
     found = count_problems(open_scan(str(written(tmp_path, body)), COLUMNS))
     assert (found.rows, found.ruined) == (6, 1)
     assert found.columns == {
@@ -541,13 +543,21 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     assert refusal(path) == f"cannot read {path}: permission denied.\n{NOTHING}"
 
 
-def test_a_file_that_changes_between_passes(tmp_path):
-    path = written(tmp_path, BODY)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_that_changes_between_passes(tmp_path, ending):
+    path = written(tmp_path, BODY) if ending == "csv" else parquet(tmp_path / "t.parquet")
     scan = open_scan(str(path), COLUMNS)
-    list(scan.pieces())
-    path.write_bytes(HEADER + BODY + BODY)
-    with pytest.raises(FileError, match=re.escape(f"{path} changed while it was read.")):
+    assert len(list(scan.pieces())) == len(list(scan.pieces())) == 1
+    later = path.stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(later, later))
+    with pytest.raises(FileError) as caught:
         list(scan.pieces())
+    copy = "Release from a copy that nothing writes to."
+    assert str(caught.value) == f"{path} changed while it was read.\n{copy}"
+    path.unlink()
+    with pytest.raises(FileError) as caught:
+        list(scan.pieces())
+    assert str(caught.value) == f"there is no file {path}.\nCheck `input` in the spec, or --input."
 
 
 def test_no_room_for_the_copy_of_standard_input(monkeypatch):
@@ -564,3 +574,38 @@ def test_no_room_for_the_copy_of_standard_input(monkeypatch):
         "cannot copy standard input to a temporary file: no space left on device.\n"
         "Set TMPDIR to a private folder with more room."
     )
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pipe"])
+def test_a_narrower_scan_and_a_count_see_the_same_rows(tmp_path, kind):
+    import os
+    import threading
+
+    import pyarrow.csv
+
+    columns = (
+        Column("a", "integer", lower=0, upper=9, nullable=True),
+        Column("b", "boolean", categories=("false", "true")),
+    )
+    text = b"b,a\n1,5\n0,\n1,2,3\n\n0,7"
+    path = tmp_path / f"rows.{'parquet' if kind == 'parquet' else 'csv'}"
+    if kind == "pipe":
+        os.mkfifo(path)
+        threading.Thread(target=lambda: path.write_bytes(text)).start()
+    elif kind == "csv":
+        path.write_bytes(text)
+    else:
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(
+            pyarrow.table({"b": [True, False, None, None, False], "a": [5, None, None, None, 7]}), path
+        )
+    scan = open_scan(str(path), columns)
+    narrow = scan.only({"a"})
+    assert narrow.count_rows() == scan.count_rows() == 5
+    parts = [narrow.encode(piece) for piece in narrow.pieces()]
+    assert [list(part) for part in parts] == [["a"]] * len(parts)
+    assert sorted(np.concatenate([part["a"] for part in parts]).tolist()) == [5, 7, 10, 10, 10]
+    assert sum(len(scan.encode(piece)["b"]) for piece in scan.pieces()) == 5
+    scan.close()
+    narrow.close()

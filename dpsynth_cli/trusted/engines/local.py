@@ -10,7 +10,7 @@ from threading import Thread
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.read import Piece, Scan
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums import Tally, columns_of
 
 Progress = Callable[[int], None]
 
@@ -27,6 +27,12 @@ def sum_over(
     Reading is serial, decoding and counting run in `workers` threads; the result is the same for any
     number of them, because integer sums do not depend on their order.
     """
+    names = columns_of(questions, omega)
+    if not names:
+        tally = Tally(questions, omega)
+        tally.add({}, scan.count_rows())
+        return tally.sums(), tally.rows
+    scan = scan.only(names)
     count = workers or min(4, os.cpu_count() or 1)
     waiting: Queue[Piece | None] = Queue(maxsize=2 * count)
     tallies = [Tally(questions, omega) for _ in range(count)]

@@ -1,0 +1,189 @@
+"""Private signed measure mechanism: Y. He, R. Vershynin and Y. Zhu, "Algorithmically effective differentially
+private synthetic data", COLT 2023, Algorithms 1 and 2.
+
+n_i are the counts of the cells Omega_i of a box lattice over the unit cube, m their number, lambda_i the
+noise, nu_i = n_i + lambda_i the signed measure (in rows: we never divide by n), tau_i the closest measure.
+
+Where this is not the printed algorithm (privacy.md):
+- the noise is that of the neighbour relation, and n is noisy where it is private (E3);
+- what leaves a cell arrives at another, and the slack costs a diameter (E5, in `numeric/transport.py`);
+- the mass that noise added in all is first taken from all cells alike (E6);
+- tau is integral and its sum is n: there are n points, not a least common multiple (E7);
+- points are uniform in their cell, the last one of which has the upper bound (E8, E9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.numeric.histogram import best_total, shuffled, whole
+from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where
+from dpsynth_cli.numeric.transport import closest, effort, levelled
+from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Model, Question
+
+SECONDS, BYTES = 120, 2e9  # what a release may take at worst
+MOST = 2**20  # cells
+ROWS = 2**17  # of a block
+
+
+@dataclass(frozen=True)
+class Params:
+    cells: int | None = parameter(
+        None,
+        "at most so many cells (in each class); auto: epsilon n / 8, from three columns on epsilon n / 4",
+        low=1,
+        high=MOST,
+        auto=True,
+    )
+    metric: str = parameter(
+        "linf", "the distance between rows: its largest part, or their sum", choices=("linf", "l1")
+    )
+
+
+def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    sizes, share = sizes_and_rest(ask, omega, split)
+    by, exact = omega.strata, omega.neighbours == "replace_one"
+
+    # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8 or / 4, at most n, or as asked for.
+    # epsilon is that of discrete Laplace noise with the same standard deviation.
+    sd = ask.sd(Question("counts", CellCounts(Cells(())), share, by))
+    epsilon = (2 if exact else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
+    rate = min(1.0, epsilon / (8 if len(omega.modelled) < 3 else 4))
+    lattices = [_lattice(omega, params, rate * n) for n in np.maximum(1, sizes.rows).tolist()]
+    cells = tuple(_cells(omega, lattice) for lattice in lattices)
+
+    # Noise: nu_i = n_i + lambda_i, in every cell.
+    nu = ask([Question("counts", CellCounts(cells if by else cells[0]), share, by)])[0]
+
+    # The total of each class: its size, and what its cells add up to, by their noise.
+    sums = [(float(part.sum()), nu.sd**2 * len(part)) for part in nu.blocks]
+    best = [best_total([(n, sizes.variance), own]) for n, own in zip(sizes.rows.tolist(), sums, strict=True)]
+    if exact:
+        totals = levelled(np.array(best), np.array(nu.lengths), sizes.total)
+    else:
+        totals = np.maximum(0, np.rint(best)).astype(np.int64)
+
+    # The closest measure tau to nu, class by class (Algorithm 2).
+    found = [closest(*each) for each in zip(nu.blocks, totals.tolist(), lattices, strict=True)]
+    tau = np.concatenate([each.counts for each in found])
+    moved = sum(each.distance / lattice.side for each, lattice in zip(found, lattices, strict=True))
+    facts = {
+        "cells": len(tau),
+        "lattices": [list(lattice.shape) for lattice in lattices],
+        "distance_from_signed_measure": moved / max(1, int(totals.sum())),
+    }
+    return Model(int(totals.sum()), _drawing(omega, lattices, tau), _notes(omega, lattices, tau), facts)
+
+
+def fits(omega: Domain, params: Params) -> list[str]:
+    """Why these columns, or so many cells, would take too long or too much memory."""
+    lattice = divided(_scales(omega), params.cells or 1, params.metric)
+    if not _heavy(omega, lattice):
+        return []
+    seconds, size = (part * omega.classes for part in effort(lattice))
+    largest = _largest(omega, params.metric)
+    what = (
+        f"psmm could take {seconds:,.0f} s and {size / 1e9:,.1f} GB for a lattice of {lattice.size:,} cells"
+    )
+    what += f" for each of {omega.classes} classes" if omega.strata else ""
+    if _heavy(omega, largest):
+        return [f"{what}, the smallest there is for these columns; release fewer of them, or use marginals"]
+    return [f"{what}; mechanism.cells may be at most {largest.size} here"]
+
+
+def _scales(omega: Domain) -> list[Scale]:
+    return [Scale(c.size, c.type in ("nominal", "boolean"), c.nullable) for c in omega.modelled]
+
+
+def _heavy(omega: Domain, lattice: Lattice) -> bool:
+    seconds, size = effort(lattice)
+    return lattice.size > MOST or seconds * omega.classes > SECONDS or size * omega.classes > BYTES
+
+
+def _largest(omega: Domain, metric: str) -> Lattice:
+    scales = _scales(omega)
+    most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST)
+    return divided(scales, most, metric)
+
+
+def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
+    if params.cells:
+        return divided(_scales(omega), params.cells, params.metric)
+    lattice = divided(_scales(omega), round(min(max(1, m), MOST)), params.metric, nearest=True)
+    return _largest(omega, params.metric) if _heavy(omega, lattice) else lattice
+
+
+def _edges(column: Column, axis: Axis) -> Ints:
+    """The first code of each cell, and the end: codes are cut alike, missing is the last cell."""
+    k = axis.length - column.nullable
+    edges = -(-np.arange(k + 1) * column.size // k)
+    return np.append(edges, column.codes) if column.nullable else edges
+
+
+def _cells(omega: Domain, lattice: Lattice) -> Cells:
+    edges = [_edges(column, axis).tolist() for column, axis in zip(omega.modelled, lattice.axes, strict=True)]
+    return Cells(tuple(Bins(c.name, tuple(edge)) for c, edge in zip(omega.modelled, edges, strict=True)))
+
+
+def _drawing(
+    omega: Domain, lattices: Sequence[Lattice], tau: Ints
+) -> Callable[[int, np.random.Generator], Iterator[Block]]:
+    """tau_i points uniform in each cell, or in proportion, in random order."""
+    first, width = {}, {}
+    places = [np.unravel_index(np.arange(lattice.size), lattice.shape) for lattice in lattices]
+    for a, column in enumerate(omega.modelled):
+        edges = [_edges(column, lattice.axes[a]) for lattice in lattices]
+        first[column.name] = np.concatenate([e[p[a]] for e, p in zip(edges, places, strict=True)])
+        width[column.name] = np.concatenate([np.diff(e)[p[a]] for e, p in zip(edges, places, strict=True)])
+    if omega.strata:
+        first[omega.strata] = np.repeat(np.arange(len(lattices)), [lattice.size for lattice in lattices])
+        width[omega.strata] = np.ones_like(tau)
+
+    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
+        counts = whole(tau.astype(np.float64), rows, rng)
+        blocks = -(-rows // ROWS)
+        turn = rng.integers(max(1, blocks), size=len(counts))
+        for b in range(blocks):  # an equal part of every cell, but for one point
+            part = (counts * (b + 1) + turn) // blocks - (counts * b + turn) // blocks
+            cell = shuffled(part, rng)
+            yield {
+                c.name: first[c.name][cell] + (rng.random(len(cell)) * width[c.name][cell]).astype(np.int64)
+                for c in omega
+            }
+
+    return draw
+
+
+def _notes(omega: Domain, lattices: Sequence[Lattice], tau: Ints) -> tuple[str, ...]:
+    notes = []
+    for a, column in enumerate(omega.modelled):
+        groups = min(lattice.axes[a].length - column.nullable for lattice in lattices)
+        if column.type == "nominal" and groups < column.size:
+            notes.append(
+                f"The categories of {column.name} share {groups} cells: there were too few for each."
+            )
+    if not tau.any():
+        notes.append("The private total is 0: rows, if any are asked for, are uniform over the lattice.")
+    return tuple(notes)
+
+
+MECHANISM = Mechanism(
+    name="psmm",
+    summary="counts on one lattice, then the closest measure in the bounded-Lipschitz distance",
+    suits="",
+    citation=(
+        "Y. He, R. Vershynin, Y. Zhu: Algorithmically Effective Differentially Private Synthetic Data "
+        "(COLT 2023), Algorithms 1 and 2"
+    ),
+    run=run,
+    params=Params,
+    stages={"total": 0.05, "counts": 0.95},
+    fits=fits,
+)

@@ -1,0 +1,116 @@
+"""Between a subspace and the box: what a mean leaves room for, how far axes reach, and back to the grid.
+
+Coordinates y lie in [-1/2, 1/2]. Numbers that decide codes are rounded to multiples of a power of two, so
+that sums of their products are exact in float64 in whatever order they are added: a model drawn on another
+machine, with another number of threads, gives the same codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+BITS = 18  # of a coordinate that is rounded: finer than any private number here
+FINE = 2**16  # a scale with more values than this needs no care in rounding
+
+
+def rounded(values: Floats) -> Floats:
+    """The nearest multiples of 2^-18.
+
+    >>> rounded(np.array([0.1])).tolist()
+    [0.09999847412109375]
+    """
+    return np.asarray(np.rint(values * 2.0**BITS) * 2.0**-BITS)
+
+
+def room(mean: Floats) -> Floats:
+    """The largest variance that a coordinate of this mean can have: that of a coin between the bounds.
+
+    >>> room(np.array([0.0, 0.5, -0.9])).tolist()
+    [0.25, 0.0, 0.0]
+    """
+    return np.maximum(0.25 - mean**2, 0.0)
+
+
+def towards_pooled(mean: Floats, variance: Floats, weights: Floats) -> Floats:
+    """Noisy means of several classes, each drawn towards that of all classes as far as its noise says.
+
+    Classes differ in a column by an amount with variance in proportion to the column's room: near a bound
+    all means are near it. The one unknown factor is taught by all classes and columns together.
+    """
+    pooled = np.clip(weights @ mean, -0.5, 0.5)
+    if len(mean) == 1:
+        return np.clip(mean, -0.5, 0.5)
+    away = mean - pooled
+    noise = float(weights @ variance) * mean.shape[1] * (1 - 1 / len(mean))
+    between = max(float(weights @ (away**2).sum(axis=1)) - noise, 0.0)
+    prior = room(pooled) * (between / max(float(room(pooled).sum()), 1e-12))
+    keep = prior / np.maximum(prior + variance[:, None], 1e-300)
+    return np.clip(pooled + keep * away, -0.5, 0.5)
+
+
+def reach(vectors: Floats) -> Floats:
+    """How far <v, y> can be from 0 in the box: public, given v.
+
+    >>> reach(np.array([[0.6], [0.8]])).tolist()
+    [0.7]
+    """
+    return np.abs(vectors).sum(axis=0) / 2
+
+
+def halvings(widths: Floats, depth: int) -> tuple[int, ...]:
+    """Which side of a box to halve at each level: always the longest, so that cells become cubes.
+
+    >>> halvings(np.array([4.0, 1.0]), 4)
+    (0, 0, 0, 1)
+    """
+    left, order = widths.copy(), []
+    for _ in range(depth):
+        order.append(int(np.argmax(left)))
+        left[order[-1]] /= 2
+    return tuple(order)
+
+
+def cubes(widths: Floats, cells: float) -> tuple[int, ...]:
+    """How often to cut each side of a box so that about so many cells come out, nearly cubes.
+
+    >>> cubes(np.array([4.0, 1.0]), 16)
+    (8, 2)
+    """
+    low, high = float(widths.max()) / max(cells, 1.0), float(widths.max())
+    for _ in range(50):
+        side = (low * high) ** 0.5
+        low, high = (side, high) if np.prod(np.maximum(1, np.rint(widths / side))) > cells else (low, side)
+    return tuple(int(k) for k in np.maximum(1, np.rint(widths / high)))
+
+
+def normals(shape: tuple[int, int], rng: Generator) -> Floats:
+    """Standard normal numbers, rounded."""
+    x = rng.standard_normal(shape)
+    x *= 2.0**BITS
+    np.rint(x, out=x)
+    x *= 2.0**-BITS
+    return x
+
+
+def to_codes(y: Floats, sizes: Sequence[int], rng: Generator) -> list[Ints]:
+    """Rows (one column each) to codes 0 .. size-1: metric projection on the box, then on the grid.
+
+    A point between two codes of a coarse grid goes to one of them at random, so that means stay. The
+    input is overwritten.
+    """
+    np.clip(y, -0.5, 0.5, out=y)
+    y += 0.5
+    codes = []
+    for x, size in zip(y, sizes, strict=True):
+        x *= size - 1
+        x += 0.5 if size > FINE else rng.random(len(x))
+        codes.append(x.astype(np.int64))
+    return codes

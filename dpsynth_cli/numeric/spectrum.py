@@ -1,0 +1,119 @@
+"""Covariances from noisy sums, and which of their axes stand above the noise.
+
+Coordinates y lie in [-1/2, 1/2], the centre of the declared box at 0. A symmetric matrix whose entries
+carry independent noise of standard deviation tau has, from the noise alone, eigenvalues up to about
+2 tau sqrt(d) (Wigner's semicircle); a true eigenvalue L > r = tau sqrt(d) is seen at l = L + r^2 / L
+(Benaych-Georges and Nadakuditi, 2011), so what is seen above the edge 2 r can be undone: that is `axes`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Orthonormal columns `vectors`, their eigenvalues as `seen` and without the noise's part (`values`)."""
+
+    vectors: Floats
+    seen: Floats
+    values: Floats
+    edge: float
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def mirrored(upper: NDArray[np.generic], d: int) -> Floats:
+    """The symmetric matrix whose upper triangle, row by row, is given.
+
+    >>> mirrored(np.array([1, 2, 3]), 2).tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = upper
+    return matrix + np.triu(matrix, 1).T
+
+
+def noise_edge(tau: float, d: int) -> float:
+    """The largest eigenvalue that noise of standard deviation tau an entry gives by itself.
+
+    >>> noise_edge(0.5, 16)
+    4.0
+    """
+    return 2 * tau * math.sqrt(d)
+
+
+def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
+    """The eigenvectors whose eigenvalues stand above the noise edge, or the first `keep`; largest first.
+
+    An eigenvalue below the edge says nothing: its value is 0. Signs are fixed by the largest entry.
+
+    >>> axes(np.diag([5.0, 1.0, 0.1]), 0.5).values.round(3).tolist()
+    [4.845]
+    """
+    seen, vectors = np.linalg.eigh(matrix)
+    seen, vectors = seen[::-1], vectors[:, ::-1]
+    edge = noise_edge(tau, len(matrix))
+    count = int((seen > edge).sum()) if keep is None else min(keep, len(matrix))
+    seen, vectors = seen[:count], vectors[:, :count]
+    above = np.sqrt(np.maximum(seen**2 - edge**2, 0.0))
+    values = np.where(seen > edge, (seen + above) / 2, 0.0)
+    largest = np.abs(vectors).argmax(axis=0) if count else np.zeros(0, np.int64)
+    signs = np.sign(vectors[largest, np.arange(count)])
+    return Axes(vectors * signs, seen, values, edge)
+
+
+def covariance(
+    second: Floats, mean: Floats, weights: Floats, mean_variance: Floats, rows: float
+) -> Floats:
+    """The covariance inside classes, from the sum of y y^T over all and the noisy means of the classes.
+
+    A noisy mean makes its own square too large by its variance, which is added back.
+    """
+    inside = second / rows - (mean * weights[:, None]).T @ mean
+    return inside + np.eye(len(second)) * float(weights @ mean_variance)
+
+
+def entry_sd(
+    tau: float, mean: Floats, weights: Floats, mean_variance: Floats, size_variance: Floats
+) -> float:
+    """The noise of an entry of such a covariance, on average over the entries.
+
+    Besides tau, that of the second moments: the means' noise e, which enters as m e^T + e m^T, and the
+    noise of the sizes, which moves m m^T. `size_variance` is relative to the size.
+    """
+    d = mean.shape[1]
+    square = np.maximum((mean**2).sum(axis=1) - d * mean_variance, 0.0)
+    of_means = weights**2 * 2 * mean_variance * square / d
+    of_sizes = weights**2 * size_variance * (square / d) ** 2
+    return math.sqrt(tau**2 + float((of_means + of_sizes).sum()))
+
+
+def beyond_noise(difference: Floats, tau: float) -> Floats:
+    """The part of a noisy symmetric matrix, with true eigenvalues of either sign, that is not noise.
+
+    For small matrices noise seldom fills the whole semicircle, so eigenvalues count from three quarters of
+    the edge on; they are continuous there, and far out what is taken away vanishes.
+
+    >>> beyond_noise(np.diag([3.0, -5.0]), 4 / (1.5 * 2**0.5)).round(6).tolist()
+    [[0.0, 0.0], [0.0, -3.0]]
+    """
+    values, vectors = np.linalg.eigh(difference)
+    edge = 0.75 * noise_edge(tau, len(difference))
+    left = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))
+    return np.asarray((vectors * left) @ vectors.T)
+
+
+def root(matrix: Floats) -> Floats:
+    """F with F F^T the nearest positive semidefinite matrix; as few columns as it has rank."""
+    values, vectors = np.linalg.eigh(matrix)
+    real = values > 1e-9 * max(float(values[-1]), 1e-12) if len(values) else np.zeros(0, bool)
+    return np.asarray(vectors[:, real] * np.sqrt(values[real]))

@@ -1,0 +1,331 @@
+"""psmm: what it spends, what it keeps of a table, and that no table or budget makes it fail."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms.psmm import MECHANISM, ROWS, Params, fits
+from dpsynth_cli.numeric.lattice import Axis, Lattice
+from dpsynth_cli.numeric.transport import closest_by_flow
+from dpsynth_cli.questions import Asking
+from tests.asking import asking, drawn
+
+RELATIONS = ("add_remove", "replace_one")
+
+
+def continuous(name: str, **more) -> Column:
+    return Column(name, "continuous", lower=0.0, upper=1.0, **more)
+
+
+def nominal(name: str, labels: str = "abcd", **more) -> Column:
+    return Column(name, "nominal", categories=tuple(labels), **more)
+
+
+def square(neighbours: str = "replace_one", **more) -> Domain:
+    return Domain((continuous("x"), continuous("y")), neighbours, **more)
+
+
+def mixed(neighbours: str = "replace_one", **more) -> Domain:
+    columns = (
+        continuous("x", nullable=True),
+        nominal("s", nullable=True),
+        Column("o", "ordinal", categories=("low", "mid", "high")),
+        Column("day", "date", lower=18262, upper=18262 + 365),
+        Column("b", "boolean", categories=("false", "true")),
+    )
+    return Domain(columns, neighbours, **more)
+
+
+def uniform(omega: Domain, n: int, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {column.name: rng.integers(column.codes, size=n) for column in omega}
+
+
+def clusters(n: int, d: int = 2, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    centres = 0.1 + 0.8 * rng.random((5, d))
+    points = np.clip(centres[rng.integers(5, size=n)] + rng.normal(0, 0.05, (n, d)), 0, 1 - 1e-9)
+    return {name: (points[:, a] * GRID).astype(np.int64) for a, name in enumerate("xyz"[:d])}
+
+
+def released(omega, codes, epsilon=1.0, delta=None, params=None):
+    """A model over the real border, with what it asked."""
+    ask, accountant, bill, recorded = asking(codes, omega, epsilon, delta)
+    model = MECHANISM.run(ask, omega, params or Params(), MECHANISM.stages)
+    assert accountant.spent == accountant.total
+    return model, bill, recorded
+
+
+def check_valid(model, omega, rows):
+    table = drawn(model, rows)
+    if rows:
+        assert set(table) == {column.name for column in omega}
+    for column in omega.columns if rows else ():
+        assert len(table[column.name]) == rows
+        assert table[column.name].dtype == np.int64
+        assert table[column.name].min() >= 0
+        assert table[column.name].max() < column.codes
+
+
+# --- the budget ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["linf", "l1"])
+@pytest.mark.parametrize("strata", [None, "s", "b"])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_spends_exactly_its_budget_and_releases_valid_rows(neighbours, delta, strata, metric):
+    omega = mixed(neighbours, strata=strata)
+    model, _, _ = released(omega, uniform(omega, 700), 1.0, delta, Params(metric=metric))
+    for rows in (model.total, 1, 2000):
+        check_valid(model, omega, rows)
+
+
+def test_replacing_a_row_moves_two_cells_and_adding_one_hides_the_total():
+    """E3: as printed, (n_i + Lap(1/epsilon)) / n is private under neither relation."""
+    omega = square("replace_one")
+    model, bill, _ = released(omega, uniform(omega, 500))
+    free, counts = bill
+    assert (free.price.cost, free.price.noise) == (0, "none")
+    assert (counts.sensitivity.l1, counts.price.parameter) == (2, 2)
+    assert model.total == 500
+    omega = square("add_remove")
+    models = [released(omega, uniform(omega, 500)) for _ in range(12)]
+    total, counts = models[0][1]
+    assert (total.sensitivity.l1, total.price.noise) == (1, "discrete_laplace")
+    assert total.price.cost + counts.price.cost == 1
+    assert len({model.total for model, _, _ in models}) > 3  # not one of them knows n
+
+
+def test_a_public_hint_saves_the_share_of_the_total():
+    omega = square("add_remove", rows_hint=4000)
+    model, bill, _ = released(omega, uniform(omega, 3000))
+    (counts,) = bill
+    assert counts.price.cost == 1
+    assert model.facts["lattices"] == [[22, 22]]
+    assert abs(model.total - 3000) < 500  # what the cells add up to, not the hint
+
+
+def test_the_same_answers_and_the_same_seed_give_the_same_rows():
+    omega = mixed("add_remove", strata="s")
+    model, bill, recorded = released(omega, uniform(omega, 800))
+    answers = [answer for _, answer in recorded]
+    sd = {charge.question.step: charge.price.sd for charge in bill}
+    given = iter(answers)
+    again = MECHANISM.run(
+        Asking(lambda questions: [next(given) for _ in questions], lambda question: sd[question.step]),
+        omega,
+        Params(),
+        MECHANISM.stages,
+    )
+    assert again.total == model.total
+    first, second = drawn(model, 5000, seed=3), drawn(again, 5000, seed=3)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+# --- what a release keeps --------------------------------------------------------------------------------
+
+
+def test_without_noise_every_cell_has_its_rows_and_no_other():
+    """E8, E9: nothing is lost at the edges, the upper bound is in the last cell, points are inside cells."""
+    omega = square("replace_one")
+    codes = uniform(omega, 3000)
+    codes["x"][:50], codes["y"][:50] = GRID - 1, 0
+    model, _, _ = released(omega, codes, 1000.0, params=Params(cells=64))
+    assert model.facts["lattices"] == [[8, 8]]
+    table = drawn(model, model.total)
+
+    def counts(rows):
+        return np.histogram2d(rows["x"], rows["y"], bins=8, range=[[0, GRID], [0, GRID]])[0]
+
+    assert np.array_equal(counts(codes), counts(table))
+    inside = (table["x"] * 8 % GRID) / GRID
+    assert 0.45 < inside.mean() < 0.55
+    assert inside.std() == pytest.approx(12**-0.5, abs=0.02)
+
+
+def test_without_noise_categories_and_missing_values_keep_their_counts():
+    omega = Domain((continuous("x", nullable=True), nominal("s", nullable=True)), "replace_one")
+    rng = np.random.default_rng(1)
+    n = 5000
+    codes = {
+        "x": np.where(rng.random(n) < 0.3, GRID, rng.integers(GRID, size=n)),
+        "s": rng.choice(5, size=n, p=[0.5, 0.3, 0.1, 0.0, 0.1]),
+    }
+    table = drawn(released(omega, codes, 1000.0)[0], n)
+    assert (table["x"] == GRID).sum() == (codes["x"] == GRID).sum()
+    assert np.array_equal(np.bincount(table["s"], minlength=5), np.bincount(codes["s"], minlength=5))
+
+
+def test_a_release_has_exactly_n_rows_or_as_many_as_asked_for_in_proportion():
+    """E7: the size is n, not a least common multiple of denominators."""
+    omega = square("replace_one")
+    codes = clusters(1234)
+    model, _, _ = released(omega, codes)
+    assert model.total == 1234
+    own, more = drawn(model, model.total), drawn(model, 123_400)
+    assert len(own["x"]) == 1234
+
+    def counts(rows):
+        return np.histogram2d(rows["x"], rows["y"], bins=4, range=[[0, GRID], [0, GRID]])[0]
+
+    assert np.abs(counts(more) / 100 - counts(own)).max() < 8
+
+
+def test_many_rows_come_in_blocks_that_add_up():
+    omega = square("replace_one")
+    model, _, _ = released(omega, clusters(500))
+    rows = 3 * ROWS + 17
+    sizes = [len(block["x"]) for block in model.draw(rows, np.random.default_rng(0))]
+    assert sum(sizes) == rows
+    assert max(sizes) < 1.01 * ROWS
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_classes_have_their_sizes_and_their_own_distributions(neighbours):
+    omega = Domain((continuous("x"), nominal("s", "ab", nullable=True)), neighbours, strata="s")
+    rng = np.random.default_rng(2)
+    label = rng.choice(3, size=6000, p=[0.6, 0.35, 0.05])
+    low, high = rng.integers(GRID // 4, size=6000), rng.integers(3 * GRID // 4, GRID, size=6000)
+    model, _, _ = released(omega, {"x": np.where(label == 0, low, high), "s": label}, 5.0)
+    if neighbours == "replace_one":
+        assert model.total == 6000
+    table = drawn(model, model.total)
+    assert np.abs(np.bincount(table["s"], minlength=3) - np.bincount(label)).max() < 150
+    assert (table["x"][table["s"] == 0] < GRID // 4).mean() > 0.95
+    assert (table["x"][table["s"] == 1] > GRID // 2).mean() > 0.95
+
+
+@pytest.mark.parametrize(("kind", "bound"), [("clusters", 0.03), ("uniform", 0.02)])
+def test_four_thousand_rows_are_close_to_the_data(kind, bound):
+    """W1 on a 64 x 64 lattice; measured 0.009 and 0.005, with a standard deviation below 0.002."""
+    omega = square("replace_one")
+    codes = clusters(4000) if kind == "clusters" else uniform(omega, 4000)
+    model, _, _ = released(omega, codes)
+    table = drawn(model, 4000)
+    lattice = Lattice((Axis(64), Axis(64)), 64)
+    at = [
+        np.bincount((t["x"] * 64 // GRID) * 64 + t["y"] * 64 // GRID, minlength=64**2) for t in (codes, table)
+    ]
+    distance = closest_by_flow(at[0] - at[1], 0, lattice.graph(), lattice.diameter).distance
+    print(distance / 64 / 4000)
+    assert distance / 64 / 4000 < bound
+
+
+# --- the number of cells ---------------------------------------------------------------------------------
+
+
+def test_auto_takes_epsilon_n_over_8_cells_and_over_4_from_three_columns_on():
+    cube = Domain((continuous("x"), continuous("y"), continuous("z")), "replace_one")
+    assert released(square(), clusters(4000))[0].facts["lattices"] == [[22, 22]]
+    assert released(square(), clusters(4000), 0.25)[0].facts["lattices"] == [[11, 11]]
+    assert released(cube, clusters(4000, 3))[0].facts["lattices"] == [[10, 10, 10]]
+    assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
+
+
+def test_auto_is_capped_by_what_is_feasible():
+    omega = Domain(tuple(continuous(name) for name in "xyzuvw"), "add_remove", rows_hint=10**9)
+    codes = {name: np.zeros(1, np.int64) for name in "xyzuvw"}
+    model, _, _ = released(omega, codes)
+    assert fits(omega, Params(cells=model.facts["cells"])) == []
+    assert fits(omega, Params(cells=8 * model.facts["cells"])) != []
+
+
+def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():
+    omega = square()
+    (refusal,) = fits(omega, Params(cells=10**6))
+    assert refusal == (
+        "psmm could take 1,618 s and 1.7 GB for a lattice of 1,000,000 cells; "
+        "mechanism.cells may be at most 174724 here"
+    )
+    assert fits(omega, Params(cells=174724)) == []
+    by_class = dataclasses.replace(mixed(), strata="s")
+    (refusal,) = fits(by_class, Params(cells=10**6))
+    assert "for each of 5 classes; mechanism.cells may be at most" in refusal
+    assert fits(by_class, Params(cells=int(refusal.split()[-2]))) == []
+
+
+def test_too_many_nullable_columns_are_refused():
+    omega = Domain(tuple(continuous(f"x{i}", nullable=True) for i in range(30)))
+    (refusal,) = fits(omega, Params())
+    assert refusal.endswith(
+        "the smallest there is for these columns; release fewer of them, or use marginals"
+    )
+
+
+def test_refusing_takes_no_time_even_for_awkward_steps():
+    import time
+
+    scales = (3, 7, 11, 13, 17, 23)
+    ordinal = [Column(f"o{k}", "ordinal", categories=tuple(map(str, range(k)))) for k in scales]
+    for count in range(1, 6):
+        start = time.process_time()
+        fits(Domain((continuous("x"), *ordinal[:count])), Params(cells=10**6))
+        assert time.process_time() - start < 10
+
+
+def test_few_cells_are_shared_by_categories_and_the_audit_says_so():
+    omega = Domain((continuous("x"), nominal("s", "abcdefghij")), "replace_one")
+    model, _, _ = released(omega, uniform(omega, 300), params=Params(cells=5))
+    assert model.facts["lattices"] == [[1, 5]]
+    assert model.notes == ("The categories of s share 5 cells: there were too few for each.",)
+    assert set(drawn(model, 300)["s"]) == set(range(10))
+
+
+# --- no table and no budget makes it fail ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_few_rows_give_valid_releases_at_any_epsilon(neighbours, n, epsilon):
+    for strata in (None, "s"):
+        omega = mixed(neighbours, strata=strata)
+        model, _, _ = released(omega, uniform(omega, n), epsilon)
+        assert model.total >= 0
+        if neighbours == "replace_one":
+            assert model.total == n
+        for rows in (model.total if model.total < 10_000 else 10, 1, 50):
+            check_valid(model, omega, rows)
+
+
+def test_columns_with_one_value_or_only_missing_ones_are_released():
+    omega = Domain(
+        (
+            Column("one", "integer", lower=3, upper=3),
+            Column("none", "integer", lower=3, upper=3, nullable=True),
+            continuous("x", nullable=True),
+        ),
+        "replace_one",
+    )
+    n = 200
+    codes = {"one": np.zeros(n, int), "none": np.ones(n, int), "x": np.full(n, GRID)}
+    table = drawn(released(omega, codes, 100.0)[0], n)
+    assert (table["one"] == 0).all()
+    assert (table["none"] == 1).all()
+    assert (table["x"] == GRID).all()
+    lone = Domain((Column("one", "integer", lower=3, upper=3),))
+    check_valid(released(lone, {"one": np.zeros(9, int)})[0], lone, 9)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_nothing_but_negative_noise_gives_a_valid_release(neighbours):
+    omega = square(neighbours, rows_hint=None if neighbours == "replace_one" else 50)
+    ask, _, _, _ = asking(uniform(omega, 40), omega, 1.0)
+
+    def lowered(questions):
+        answers = ask(questions)
+        if questions[0].step != "counts":
+            return answers
+        return [dataclasses.replace(answer, values=answer.values - 1000) for answer in answers]
+
+    model = MECHANISM.run(Asking(lowered, ask.sd), omega, Params(cells=25), MECHANISM.stages)
+    assert model.total == (40 if neighbours == "replace_one" else 0)
+    check_valid(model, omega, 40)
+    cells = drawn(model, 4000)
+    spread = np.histogram2d(cells["x"], cells["y"], bins=5, range=[[0, GRID], [0, GRID]])[0]
+    assert spread.max() < 1500  # E6: what is made is not all in one cell
