@@ -134,10 +134,15 @@ def sensors(rng: np.random.Generator, n: int = 4_000) -> pa.Table:
     return pa.table({**columns, "machine": labels})
 
 
+def write_plain_csv(table: pa.Table, path: Path) -> None:
+    with path.open("wb") as file:
+        file.write((",".join(table.column_names) + "\n").encode())
+        csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
+
+
 def main() -> None:
-    plain = csv.WriteOptions(quoting_style="none", quoting_header="none")
-    csv.write_csv(trips(np.random.default_rng(20200101)), HERE / "trips.csv", plain)
-    csv.write_csv(people(np.random.default_rng(20250101)), HERE / "people.csv", plain)
+    write_plain_csv(trips(np.random.default_rng(20200101)), HERE / "trips.csv")
+    write_plain_csv(people(np.random.default_rng(20250101)), HERE / "people.csv")
     pq.write_table(sensors(np.random.default_rng(24)), HERE / "sensors.parquet", compression="zstd")
 
 

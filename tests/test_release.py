@@ -75,7 +75,7 @@ def test_two_releases_of_one_spec_differ_in_every_noisy_answer(dpsynth, people, 
     spec = people("pmm")
     seen = []
     for _ in range(2):
-        assert dpsynth("release", spec).code == 0
+        assert dpsynth("release", spec, "--set", "rows_hint=300").code == 0
         seen.append(answers(tmp_path / "out/people.transcript.arrow"))
     assert all((one != other).any() for one, other in zip(*seen, strict=True))
 

@@ -206,6 +206,20 @@ def test_nothing_has_the_final_name_before_it_is_published(tmp_path):
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
+def test_what_is_published_is_on_the_disk_before_and_after(tmp_path, monkeypatch):
+    seen = []
+    sync, replace = os.fsync, os.replace
+
+    def name(handle):
+        found = os.readlink(f"/proc/self/fd/{handle}")
+        return "folder" if found == str(tmp_path) else "file"
+
+    monkeypatch.setattr(write.os, "fsync", lambda handle: (seen.append(name(handle)), sync(handle)))
+    monkeypatch.setattr(write.os, "replace", lambda *paths: (seen.append("rename"), replace(*paths)))
+    table(tmp_path / "t.csv").publish()
+    assert seen == ["file", "rename", "folder"]
+
+
 def test_what_is_discarded_leaves_nothing(tmp_path):
     pending = table(tmp_path / "t.csv")
     pending.discard()
@@ -299,8 +313,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(rows):
         "age = Column('age', 'integer', lower=0, upper=120)\n"
         f"write_table('-', [age], [{{'age': np.zeros({rows}, int)}}], {rows}).publish()"
     )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
+    with subprocess.Popen([sys.executable, "-c", program], env=buffered, **pipes) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0

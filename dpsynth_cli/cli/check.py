@@ -20,7 +20,8 @@ def command(
         bool,
         typer.Option(
             "--data",
-            help="Also read the input and count, per column, the cells that would be changed. For the steward's eyes: these counts are not private.",
+            help="Also read the input and count, per column, the cells that would be changed. "
+            "For the steward's eyes: these counts are not private.",
         ),
     ] = False,
     input: Input = None,
@@ -96,9 +97,8 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
             f"{float(Fraction(line['cost'])):.4g}",
         )
     console.print(table)
-    console.print(
-        f"Spends {short(Fraction(report['spent']))} of {short(Fraction(report['total']))} ({report['currency']})."
-    )
+    spent, total = (short(Fraction(report[key])) for key in ("spent", "total"))
+    console.print(f"Spends {spent} of {total} ({report['currency']}).")
     for note in report["notes"]:
         console.print(f"note: {note}")
     if "data" in report:
@@ -118,5 +118,6 @@ def _show_data(console: Any, problems: dict[str, Any]) -> None:
         table.add_row(column, *(f"{counts[kind]:,}" for kind in kinds))
     console.print(table)
     console.print(
-        f"{problems['rows']:,} rows, {problems['ruined']:,} of them ragged or over-long (all their values count as missing)."
+        f"{problems['rows']:,} rows, {problems['ruined']:,} of them ragged or over-long: "
+        "all their values count as missing."
     )

@@ -74,9 +74,8 @@ def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
     typer.echo(f"  publish with it: {files['transcript']}")
     typer.echo(f"                   {files['public_audit']}")
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")
-    typer.echo(
-        f"  spent: epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}{_left(ledger)}"
-    )
+    spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
+    typer.echo(f"  spent: {spent}{_left(ledger)}")
     for note in public["warnings"]:
         typer.echo(f"  note: {note}")
 

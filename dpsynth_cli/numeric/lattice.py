@@ -92,13 +92,15 @@ class Lattice:
         return tuple(signed)
 
     def arcs(self, enough: float = math.inf) -> int:
-        """How many arcs the graph has, without making it; or some number above `enough` that it exceeds."""
-        longest = max((axis.step for axis in self.axes if axis.cells > 1), default=1)
-        across = math.prod(min(axis.cells, longest // axis.step) for axis in self.axes if axis.cells > 1)
-        if (
-            self.metric == "linf" and self.size * across > enough
-        ):  # all these are moves along the longest step
-            return self.size * across
+        """How many arcs the graph has, without making it; where that is beyond `enough`, about so many.
+
+        The estimate counts what goes with one cell along the axis of the longest step: all those are moves.
+        """
+        rowed = [axis for axis in self.axes if axis.cells > 1]
+        longest = max((axis.step for axis in rowed), default=1)
+        about = self.size * math.prod(min(axis.cells, longest // axis.step) for axis in rowed)
+        if self.metric == "linf" and about > enough:
+            return about
         moves = np.array([move for move, _ in self.moves], np.int64).reshape(-1, len(self.axes))
         rows = np.array([axis.cells for axis in self.axes], np.int64)
         count = int(np.where(moves, np.maximum(0, rows - np.abs(moves)), self.shape).prod(axis=1).sum())
@@ -177,7 +179,7 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
         if scale.nominal:
             axes.append(Axis(1, 1, k - 1 + scale.nullable))
         else:
-            step = max(1, min(round(side / k), side // max(1, k - 1)))
+            step = max(1, round(side / k))
             axes.append(Axis(k, step, int(scale.nullable)))
     return Lattice(tuple(axes), side, metric)
 

@@ -30,13 +30,18 @@ def rounded(values: Floats) -> Floats:
     return np.asarray(np.rint(values * 2.0**BITS) * 2.0**-BITS)
 
 
+def finely(values: Floats) -> Floats:
+    """The nearest multiples of 2^-28, whose products with rounded numbers still add up exactly."""
+    return np.asarray(np.rint(values * 2.0**28) * 2.0**-28)
+
+
 def room(mean: Floats) -> Floats:
     """The largest variance that a coordinate of this mean can have: that of a coin between the bounds.
 
     >>> room(np.array([0.0, 0.5, -0.9])).tolist()
     [0.25, 0.0, 0.0]
     """
-    return np.maximum(0.25 - mean**2, 0.0)
+    return np.asarray(np.maximum(0.25 - mean**2, 0.0))
 
 
 def towards_pooled(mean: Floats, variance: Floats, weights: Floats) -> Floats:
@@ -47,13 +52,13 @@ def towards_pooled(mean: Floats, variance: Floats, weights: Floats) -> Floats:
     """
     pooled = np.clip(weights @ mean, -0.5, 0.5)
     if len(mean) == 1:
-        return np.clip(mean, -0.5, 0.5)
+        return np.asarray(np.clip(mean, -0.5, 0.5))
     away = mean - pooled
     noise = float(weights @ variance) * mean.shape[1] * (1 - 1 / len(mean))
     between = max(float(weights @ (away**2).sum(axis=1)) - noise, 0.0)
     prior = room(pooled) * (between / max(float(room(pooled).sum()), 1e-12))
     keep = prior / np.maximum(prior + variance[:, None], 1e-300)
-    return np.clip(pooled + keep * away, -0.5, 0.5)
+    return np.asarray(np.clip(pooled + keep * away, -0.5, 0.5))
 
 
 def reach(vectors: Floats) -> Floats:
@@ -62,7 +67,7 @@ def reach(vectors: Floats) -> Floats:
     >>> reach(np.array([[0.6], [0.8]])).tolist()
     [0.7]
     """
-    return np.abs(vectors).sum(axis=0) / 2
+    return np.asarray(np.abs(vectors).sum(axis=0) / 2)
 
 
 def halvings(widths: Floats, depth: int) -> tuple[int, ...]:

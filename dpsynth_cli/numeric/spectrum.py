@@ -39,7 +39,7 @@ def mirrored(upper: NDArray[np.generic], d: int) -> Floats:
     """
     matrix = np.zeros((d, d))
     matrix[np.triu_indices(d)] = upper
-    return matrix + np.triu(matrix, 1).T
+    return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
 def noise_edge(tau: float, d: int) -> float:
@@ -69,32 +69,6 @@ def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
     largest = np.abs(vectors).argmax(axis=0) if count else np.zeros(0, np.int64)
     signs = np.sign(vectors[largest, np.arange(count)])
     return Axes(vectors * signs, seen, values, edge)
-
-
-def covariance(
-    second: Floats, mean: Floats, weights: Floats, mean_variance: Floats, rows: float
-) -> Floats:
-    """The covariance inside classes, from the sum of y y^T over all and the noisy means of the classes.
-
-    A noisy mean makes its own square too large by its variance, which is added back.
-    """
-    inside = second / rows - (mean * weights[:, None]).T @ mean
-    return inside + np.eye(len(second)) * float(weights @ mean_variance)
-
-
-def entry_sd(
-    tau: float, mean: Floats, weights: Floats, mean_variance: Floats, size_variance: Floats
-) -> float:
-    """The noise of an entry of such a covariance, on average over the entries.
-
-    Besides tau, that of the second moments: the means' noise e, which enters as m e^T + e m^T, and the
-    noise of the sizes, which moves m m^T. `size_variance` is relative to the size.
-    """
-    d = mean.shape[1]
-    square = np.maximum((mean**2).sum(axis=1) - d * mean_variance, 0.0)
-    of_means = weights**2 * 2 * mean_variance * square / d
-    of_sizes = weights**2 * size_variance * (square / d) ** 2
-    return math.sqrt(tau**2 + float((of_means + of_sizes).sum()))
 
 
 def beyond_noise(difference: Floats, tau: float) -> Floats:

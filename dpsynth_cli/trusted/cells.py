@@ -44,7 +44,8 @@ def check_cells(cells: Cells, omega: Domain) -> None:
 def check_axis(axis: Axis, omega: Domain) -> None:
     """Refuse an axis whose cells do not cover every code exactly once."""
     if isinstance(axis, Halves):
-        if not omega[axis.column].nullable <= axis.bits <= 31:
+        omega[axis.column]
+        if not 0 <= axis.bits <= 31:
             raise ValueError("too many or too few halvings")
         return
     edges = np.asarray(axis.edges)
@@ -131,6 +132,8 @@ def _rows(codes: Mapping[str, np.ndarray]) -> int:
 
 
 def _halved(u: np.ndarray, column: Column, bits: int) -> np.ndarray:
+    if bits == 0:
+        return np.zeros_like(u)
     # Missing, code `size`, lands on 2^b by the same formula: the first cell of the upper half.
     b = bits - column.nullable
     if column.size & (column.size - 1) == 0 and b <= column.size.bit_length() - 1:

@@ -1,10 +1,11 @@
 """Cells to codes: total functions of one cell alone.
 
 The claim: **the code of a cell depends on that cell and the declared column, on nothing else**, and no
-cell whatever raises or warns. Missing, unreadable, unlisted and out-of-bounds cells get the codes that
-the spec says (README, "Values"). Arrow's casts do the work where they accept every cell of a batch;
-where one cell stops them, the rest is read by the functions `number` and `instant`, which give the
-same value for every cell that Arrow would have accepted.
+cell whatever raises or warns. Out of bounds is clamped; an unlisted category becomes the other one,
+else missing, else the first; a missing or unreadable cell becomes missing, else the other category,
+else the lowest code. Arrow's casts do the work where they accept every cell of a batch; where one
+cell stops them, the rest is read by `number` and `instant`, which give the same value for every cell
+that Arrow would have accepted.
 
 Values on the way: numbers are float64 with NaN for missing; dates and times are int64 days or
 microseconds with NAT for missing; categories are their numbers with UNLISTED and MISSING below zero.

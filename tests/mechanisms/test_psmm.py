@@ -200,9 +200,9 @@ def test_classes_have_their_sizes_and_their_own_distributions(neighbours):
     assert (table["x"][table["s"] == 1] > GRID // 2).mean() > 0.95
 
 
-@pytest.mark.parametrize(("kind", "bound"), [("clusters", 0.03), ("uniform", 0.02)])
+@pytest.mark.parametrize(("kind", "bound"), [("clusters", 0.025), ("uniform", 0.025)])
 def test_four_thousand_rows_are_close_to_the_data(kind, bound):
-    """W1 on a 64 x 64 lattice; measured 0.009 and 0.005, with a standard deviation below 0.002."""
+    """W1 on a 64 x 64 lattice; measured 0.010 and 0.012, with standard deviations below 0.002."""
     omega = square("replace_one")
     codes = clusters(4000) if kind == "clusters" else uniform(omega, 4000)
     model, _, _ = released(omega, codes)
@@ -212,7 +212,6 @@ def test_four_thousand_rows_are_close_to_the_data(kind, bound):
         np.bincount((t["x"] * 64 // GRID) * 64 + t["y"] * 64 // GRID, minlength=64**2) for t in (codes, table)
     ]
     distance = closest_by_flow(at[0] - at[1], 0, lattice.graph(), lattice.diameter).distance
-    print(distance / 64 / 4000)
     assert distance / 64 / 4000 < bound
 
 
@@ -265,7 +264,7 @@ def test_refusing_takes_no_time_even_for_awkward_steps():
     for count in range(1, 6):
         start = time.process_time()
         fits(Domain((continuous("x"), *ordinal[:count])), Params(cells=10**6))
-        assert time.process_time() - start < 10
+        assert time.process_time() - start < 5
 
 
 def test_few_cells_are_shared_by_categories_and_the_audit_says_so():

@@ -1,0 +1,190 @@
+"""Counts in a subspace, for `lowdim`: a private measure on boxes along a few axes, by pmm or by psmm.
+
+Algorithms 8 and 9 of the thesis (4 and 5 of the paper) on the box of each class: its side along an axis v is
+four standard deviations to both sides of the mean, and ends where the image of the cube ends (E16). pmm is a
+tree that halves the longest side, a few of its levels measured, shares as in eq. (3.7) and normalised (E1),
+made consistent by least squares; psmm is a lattice of cubes and the closest measure in linf (E3, E5-E8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsynth_cli import budget
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.numeric.consistency import combined, descend, posterior
+from dpsynth_cli.numeric.histogram import best_total
+from dpsynth_cli.numeric.lattice import Axis, Lattice
+from dpsynth_cli.numeric.partition import along
+from dpsynth_cli.numeric.projection import BITS, cubes, halvings, reach, rounded
+from dpsynth_cli.numeric.spectrum import Axes
+from dpsynth_cli.numeric.transport import closest, effort
+from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
+
+MOST = 3  # axes that are counted when nobody says how many: beyond, cells are too many for the rows
+SIGMAS = 4
+DEEPEST = 20
+SECONDS = 60.0  # what psmm may take at worst, in all
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A class's box along its axes: `low` and `high` are multiples of 2^-18, as the axes are."""
+
+    vectors: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def widths(self) -> Floats:
+        return self.high - self.low
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """How many rows each cell has, its lower corner (cells x axes) and how wide it is along each axis."""
+
+    mass: Floats
+    corner: Floats
+    width: Floats
+
+
+def equivalent_epsilon(ask: Ask, omega: Domain, share: Fraction) -> float:
+    """The epsilon of discrete Laplace noise as large as that of counts with this share."""
+    sd = ask.sd(Question("counts", CellCounts(Cells(())), share, omega.strata))
+    return math.sqrt(2) * (2 if omega.neighbours == "replace_one" else 1) / max(sd, 0.1)
+
+
+def tree_depth(rows: float, epsilon: float) -> int:
+    """log2(epsilon n) - 3, as pmm."""
+    return min(max(1, round(math.log2(max(2.0, rows * epsilon))) - 3), DEEPEST)
+
+
+def counted(found: Axes, depth: int, dimension: int | None) -> int:
+    """How many of the axes are counted: all that were asked for; else as many as have four cells each."""
+    return len(found) if dimension is not None else min(len(found), MOST, max(1, depth // 2))
+
+
+def box(found: Axes, mean: Floats, count: int) -> Box:
+    """The box of the first axes about a mean."""
+    vectors = rounded(found.vectors[:, :count])
+    centre, far = mean @ vectors, reach(vectors)
+    half = SIGMAS * np.sqrt(np.maximum(found.seen[:count], found.edge))
+    low, high = np.maximum(centre - half, -far), np.minimum(centre + half, far)
+    low = rounded(low)
+    return Box(vectors, low, np.maximum(rounded(high), low + 2.0**-BITS))
+
+
+def measures(
+    ask: Ask,
+    omega: Domain,
+    inside: str,
+    share: Fraction,
+    sizes: Sizes,
+    boxes: Sequence[Box],
+    depth: int,
+    bits: int,
+) -> list[Measure]:
+    """One measure a class, with its size as total, inside its box."""
+    if inside == "pmm":
+        return _by_tree(ask, omega, share, sizes, boxes, depth, bits)
+    return _by_lattice(ask, omega, share, sizes, boxes, bits)
+
+
+def _by_tree(
+    ask: Ask, omega: Domain, share: Fraction, sizes: Sizes, boxes: Sequence[Box], depth: int, bits: int
+) -> list[Measure]:
+    count = max(box.vectors.shape[1] for box in boxes)
+    levels = list(range(depth, 0, -3 if count == 1 else -4))[::-1]
+    orders = [halvings(box.widths, depth if len(box.widths) else 0) for box in boxes]
+
+    # Noisy counts of every measured level; epsilon_j as the square root of the next level's diameters.
+    weights = [2.0 ** (0.5 * j * (1 - 1 / count)) for j in levels]
+    questions = []
+    for j, own in zip(levels, budget.split(share, weights), strict=True):
+        cells = [_halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
+        questions.append(_question(omega, cells, own))
+    answers = ask(questions)
+
+    # Consistency: least squares upwards, then each parent divided between its children.
+    found = []
+    for k, (part, order) in enumerate(zip(boxes, orders, strict=True)):
+        noisy: list[Floats | None] = [None] * (len(order) + 1)
+        variances = [0.0] * (len(order) + 1)
+        for j, answer in zip(levels, answers, strict=True):
+            at = min(j, len(order))  # a class without axes has one cell on every level
+            noisy[at], variances[at] = answer.blocks[k].astype(np.float64), answer.sd**2
+        everywhere = np.ones(2 ** len(order))
+        estimates, spread = combined(noisy, variances, everywhere)
+        root = (float(estimates[0][0]), float(spread[0][0]))
+        total = max(0.0, best_total([(float(sizes.rows[k]), sizes.variance), root]))
+        mass = descend(total, estimates, spread, everywhere, posterior)
+        place = [along(order, axis) for axis in range(len(part.widths))]
+        found.append(_measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))]))
+    return found
+
+
+def _by_lattice(
+    ask: Ask, omega: Domain, share: Fraction, sizes: Sizes, boxes: Sequence[Box], bits: int
+) -> list[Measure]:
+    epsilon = equivalent_epsilon(ask, omega, share)
+    shapes = []
+    for n, part in zip(sizes.rows.tolist(), boxes, strict=True):
+        most = max(1.0, n * min(1.0, epsilon / (8 if len(part.widths) < 3 else 4)))
+        shape = cubes(part.widths, most) if len(part.widths) else ()
+        while effort(_lattice(shape))[0] * len(boxes) > SECONDS:
+            most /= 2
+            shape = cubes(part.widths, most)
+        shapes.append(shape)
+    cells = [_divided(omega, b, shape, bits) for b, shape in zip(boxes, shapes, strict=True)]
+    answer = ask([_question(omega, cells, share)])[0]
+    found = []
+    for k, (part, shape, nu) in enumerate(zip(boxes, shapes, answer.blocks, strict=True)):
+        own = (float(nu.sum()), answer.sd**2 * len(nu))
+        total = max(0, round(best_total([(float(sizes.rows[k]), sizes.variance), own])))
+        mass = closest(nu, total, _lattice(shape)).counts.astype(np.float64)
+        place = np.unravel_index(np.arange(len(mass)), shape) if shape else ()
+        found.append(_measure(part, mass, list(place), list(shape)))
+    return found
+
+
+def _lattice(shape: tuple[int, ...]) -> Lattice:
+    return Lattice(tuple(Axis(k) for k in shape), max(shape, default=1))
+
+
+def _question(omega: Domain, cells: Sequence[Cells], share: Fraction) -> Question:
+    each = tuple(cells) if omega.strata else cells[0]
+    return Question("counts", CellCounts(each), share, omega.strata)
+
+
+def _halved(omega: Domain, box: Box, order: tuple[int, ...], bits: int) -> Cells:
+    axes = [_affine(omega, box, a, 2 ** order.count(a), bits) for a in range(len(box.widths))]
+    return Cells(tuple(axes), order)
+
+
+def _divided(omega: Domain, box: Box, shape: tuple[int, ...], bits: int) -> Cells:
+    return Cells(tuple(_affine(omega, box, a, k, bits) for a, k in enumerate(shape)))
+
+
+def _affine(omega: Domain, box: Box, axis: int, cells: int, bits: int) -> Affine:
+    """Equal cells of one side of the box, in integers: the same question on every machine."""
+    scale = 2.0**BITS
+    weights = tuple(int(w) for w in box.vectors[:, axis] * scale)
+    low, high = int(box.low[axis] * scale), int(box.high[axis] * scale)
+    unit = 2 * (2**bits - 1)  # z = unit y
+    edges = tuple(unit * low + unit * (high - low) * i // cells for i in range(cells + 1))
+    return Affine(tuple(c.name for c in omega.modelled), weights, edges, bits)
+
+
+def _measure(box: Box, mass: Floats, place: Sequence[np.ndarray], cells: Sequence[int]) -> Measure:
+    width = box.widths / np.array(cells, dtype=np.float64)
+    corner = np.zeros((len(mass), len(width)))
+    for a, index in enumerate(place):
+        corner[:, a] = box.low[a] + width[a] * index
+    return Measure(mass, corner, width)

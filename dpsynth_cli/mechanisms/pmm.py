@@ -1,0 +1,267 @@
+"""Private measure mechanism: Y. He, R. Vershynin and Y. Zhu, "Algorithmically effective differentially
+private synthetic data", COLT 2023, Algorithms 3 and 4.
+
+Omega is the product of the columns' codes, Omega_theta its binary partition (columns halved in turn),
+n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts. All counts are
+in rows.
+
+Where this is not the printed algorithm (privacy.md):
+- the shares of the levels add up to the whole (E1), and the core doubles the noise under replace_one (E2);
+- r follows a noisy n where n is private (E4); the upper bound belongs to the last cell (E9);
+- by default only every fourth level is measured, all levels are combined by weighted least squares from the
+  leaves up, and from the root down a cell is split as its counts say where they tell more than the noise,
+  and in proportion to the volumes where they do not. `consistency: uniform, levels: all` is the paper's
+  algorithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsynth_cli import budget
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.marginals import ask_marginals
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.numeric import consistency
+from dpsynth_cli.numeric.histogram import best_total, whole
+from dpsynth_cli.numeric.partition import along, code_ranges, turns
+from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
+
+ROWS = 2**18  # of a block
+DEEPEST = 24
+
+
+@dataclass(frozen=True)
+class Params:
+    depth: int | None = parameter(
+        None, "r, how often Omega is halved; auto: log2 of epsilon n, less 4 for one column, less 1 for more",
+        low=1, high=DEEPEST, auto=True,
+    )  # fmt: skip
+    fanout: int | None = parameter(
+        None, "cells of a measured level in one of the level above, a power of two; auto: 16",
+        low=2, high=256, auto=True,
+    )  # fmt: skip
+    consistency: str = parameter(
+        "wls", "how levels are made to agree: least squares, or the paper's rule, or in proportion",
+        choices=("wls", "uniform", "proportional"),
+    )  # fmt: skip
+    levels: str = parameter("every", "measure every level of the fanout, or all", choices=("every", "all"))
+    transform: str = parameter(
+        "none", "copula: halve ranks instead of values, for tables judged by their marginals",
+        choices=("none", "copula"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One class's partition: which column each level halves, and how each column is cut."""
+
+    order: tuple[int, ...]
+    quantiles: list[Quantiles] | None
+
+    def cells(self, columns: tuple[Column, ...], level: int) -> Cells:
+        order = self.order[:level]
+        return Cells(tuple(self._axis(a, column, order.count(a)) for a, column in enumerate(columns)), order)
+
+    def _axis(self, a: int, column: Column, bits: int) -> Axis:
+        if self.quantiles is None:
+            return Halves(column.name, bits)
+        return Bins(column.name, self.quantiles[a].edges(bits))
+
+    def volumes(self, columns: tuple[Column, ...]) -> Floats:
+        """The part of Omega in each leaf: of its codes, or of its private product measure."""
+        volume = np.ones(1 << len(self.order))
+        for a, column in enumerate(columns):
+            bits = self.order.count(a)
+            parts = (
+                code_ranges((column.size, column.nullable), bits)[1] / column.codes
+                if self.quantiles is None
+                else self.quantiles[a].masses(bits)
+            )
+            volume *= parts[along(self.order, a)]
+        return volume
+
+
+def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    columns = omega.modelled
+    sizes, rest = sizes_and_rest(ask, omega, split)
+    quantiles: list[list[Quantiles]] | None = None
+    if params.transform == "copula":
+        own, rest = budget.split(rest, [split["marginals"], split["counts"]])
+        quantiles = _quantiles(ask, omega, sizes, own)
+
+    # The partition: r = log2(epsilon n), a little less, in each class.
+    trees = [
+        Tree(turns([(c.size, c.nullable) for c in columns], depth), quantiles[k] if quantiles else None)
+        for k, depth in enumerate(_depths(ask, omega, params, sizes, rest))
+    ]
+
+    # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
+    deepest = max(len(tree.order) for tree in trees)
+    fractions, weights = _levels(params, deepest, len(columns), omega.neighbours)
+    questions = []
+    for fraction, share in zip(fractions, budget.split(rest, weights), strict=True):
+        cells = tuple(tree.cells(columns, round(fraction * len(tree.order))) for tree in trees)
+        counts = CellCounts(cells if omega.strata else cells[0])
+        questions.append(Question("counts", counts, share, omega.strata))
+    answers = ask(questions)
+
+    # Consistency: m_theta, children add up to their parent (Algorithm 3, or least squares).
+    masses, totals = [], []
+    for k, tree in enumerate(trees):
+        r = len(tree.order)
+        measured = [
+            (round(fraction * r), answer.blocks[k], answer.sd**2)
+            for fraction, answer in zip(fractions, answers, strict=True)
+        ]
+        known = [(float(sizes.rows[k]), sizes.variance)] if math.isfinite(sizes.variance) else []
+        sums = [(float(counts.sum()), variance * len(counts)) for _, counts, variance in measured]
+        totals.append(max(0.0, best_total(known + sums)))
+        masses.append(_consistent(measured, tree.volumes(columns), totals[k], params.consistency))
+
+    # Synthetic data: m_theta points in each leaf, uniform inside.
+    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
+        points = [
+            np.repeat(np.arange(len(mass), dtype=np.uint32), whole(mass, count, rng))
+            for mass, count in zip(masses, whole(np.array(totals), rows, rng), strict=True)
+        ]
+        label = np.repeat(np.arange(len(points), dtype=np.uint16), [len(part) for part in points])
+        leaves = np.concatenate(points)
+        if len(points) == 1:
+            rng.shuffle(leaves)
+        else:
+            order = rng.permutation(rows)
+            leaves, label = leaves[order], label[order]
+        for start in range(0, rows, ROWS):
+            leaf, kind = leaves[start : start + ROWS], label[start : start + ROWS]
+            block = {column.name: np.empty(len(leaf), np.int64) for column in columns}
+            for k, tree in enumerate(trees):
+                own = slice(None) if len(trees) == 1 else np.flatnonzero(kind == k)
+                for a, column in enumerate(columns):
+                    block[column.name][own] = _codes(tree, a, column, leaf[own], rng)
+            if omega.strata:
+                block[omega.strata] = kind.astype(np.int64)
+            yield block
+
+    facts = {"depth": [len(tree.order) for tree in trees], "measured_levels": len(fractions)}
+    return Model(round(sum(totals)), draw, facts=facts)
+
+
+def _consistent(
+    measured: list[tuple[int, np.ndarray, float]], room: Floats, total: float, rule: str
+) -> Floats:
+    """The masses of the leaves; a level that was measured twice (in a shallow class) is averaged."""
+    depth = measured[-1][0]
+    counts: list[Floats | None] = [None] * (depth + 1)
+    variances = [0.0] * (depth + 1)
+    for level, answer, variance in measured:
+        before, known = counts[level], variances[level]
+        if before is None:
+            counts[level], variances[level] = answer.astype(np.float64), variance
+        else:
+            weight = known / max(known + variance, 1e-300)
+            counts[level], variances[level] = before + weight * (answer - before), known * (1 - weight)
+    if rule == "wls":
+        estimates, spread = consistency.combined(counts, variances, room)
+        return consistency.descend(total, estimates, spread, room, consistency.posterior)
+    divide = consistency.uniform if rule == "uniform" else consistency.proportional
+    return consistency.descend(round(total), consistency.as_counted(counts, room), None, room, divide)
+
+
+def _codes(tree: Tree, a: int, column: Column, leaf: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    bits = tree.order.count(a)
+    cell = along(tree.order, a)[leaf]
+    if tree.quantiles is not None:
+        return tree.quantiles[a].codes(uniform_ranks(cell, rng))
+    first, width = code_ranges((column.size, column.nullable), bits)
+    codes: np.ndarray = first[cell] + (rng.random(len(cell)) * width[cell]).astype(np.int64)
+    return codes
+
+
+def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction) -> list[int]:
+    lone = Question("counts", CellCounts(Cells(())), rest, omega.strata)
+    epsilon = math.sqrt(2) / max(ask.sd(lone), 1e-9)
+    less = 4 if len(omega.modelled) == 1 else 1
+    if params.consistency != "wls":
+        less = 0
+    most = min(DEEPEST, sum(column.bits for column in omega.modelled))
+    depths = []
+    for rows in sizes.rows:
+        r = params.depth or round(math.log2(max(2.0, epsilon * max(1.0, rows))) - less)
+        depths.append(min(most, max(1, r)))
+    return depths
+
+
+def _levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float], list[float]]:
+    """The measured levels, as parts of the depth, and their weights in the split."""
+    if r == 0:
+        return [1.0], [1.0]
+    if params.levels == "all":
+        # eq. 3.7: sigma_j ~ 1 / sqrt(Delta_{j-1}), Delta_j = 2^j diam of a cell of level j. Under
+        # replace_one the root is exact and has no share.
+        first = 1 if neighbours == "replace_one" else 0
+        return [j / r for j in range(first, r + 1)], [
+            math.sqrt(level_diameter(j - 1, d)) for j in range(first, r + 1)
+        ]
+    step = int(math.log2(params.fanout)) if params.fanout else 4
+    count = max(1, round(r / step))
+    return [(i + 1) / count for i in range(count)], [1.0] * count
+
+
+def level_diameter(j: int, d: int) -> float:
+    """Delta_j, the diameters of all cells of level j added up: 2^j 2^-floor(j/d); Delta_-1 = 1."""
+    return 1.0 if j < 0 else 2.0 ** (j - j // d)
+
+
+def paper_bound(d: int, epsilon: float, n: float) -> float:
+    """The paper's bound on the expected W1 distance with r = log2(epsilon n), constants as in its proof.
+
+    (sum_j sqrt(Delta_{j-1}))^2 sqrt(2) / (epsilon n), and the diameter of a leaf.
+    """
+    r = max(1, math.ceil(math.log2(max(2.0, epsilon * n))))
+    total = sum(math.sqrt(level_diameter(j - 1, d)) for j in range(r + 1))
+    return math.sqrt(2) * total**2 / (epsilon * n) + 2.0 ** -(r // d)
+
+
+def fits(omega: Domain, params: Params) -> list[str]:
+    problems = []
+    if not 1 <= len(omega.modelled) <= 5:
+        problems.append(
+            f"pmm takes 1 to 5 columns besides the strata, not {len(omega.modelled)}; for more, use marginals"
+        )
+    if params.fanout and params.fanout & (params.fanout - 1):
+        problems.append(f"mechanism.fanout is {params.fanout}; it must be a power of two")
+    return problems
+
+
+def _quantiles(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> list[list[Quantiles]]:
+    marginals = ask_marginals(ask, omega, omega.modelled, sizes, share)
+    return [
+        [
+            Quantiles.of(m.first, m.width, m.masses[k], column.size, column.nullable)
+            for column, m in zip(omega.modelled, marginals.values(), strict=True)
+        ]
+        for k in range(omega.classes)
+    ]
+
+
+MECHANISM = Mechanism(
+    name="pmm",
+    summary="a tree of counts over all columns at once, optimal in Wasserstein distance",
+    suits="1 to 5 columns, mostly numeric: places, times, measurements",
+    citation=(
+        "Y. He, R. Vershynin, Y. Zhu: Algorithmically Effective Differentially Private Synthetic Data. "
+        "COLT 2023, Algorithms 3 and 4"
+    ),
+    run=run,
+    params=Params,
+    stages={"total": 0.02, "marginals": 0.4, "counts": 0.6},
+    fits=fits,
+)
