@@ -117,11 +117,14 @@ def _middles(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.floa
     """lower + (u + 1/2) / 2^30 (upper - lower), in bounds."""
     if not upper > lower:
         return np.full(len(codes), lower)
-    part = (codes + 0.5) / GRID
+    x: NDArray[np.float64] = codes + 0.5
+    x *= 1 / GRID  # a power of two: exact
     span = upper - lower
-    wide = math.isinf(span)
-    x = lower * (1 - part) + upper * part if wide else lower + part * span
-    return np.clip(x, lower, upper)
+    if math.isinf(span):
+        return np.clip(lower * (1 - x) + upper * x, lower, upper)
+    x *= span
+    x += lower
+    return np.minimum(x, upper, out=x)  # rounding may pass the upper bound, never the lower
 
 
 def _regrouped(

@@ -17,7 +17,7 @@ Where this is not the printed algorithm (privacy.md):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -128,26 +128,27 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        points = [
-            np.repeat(np.arange(len(mass), dtype=np.uint32), whole(mass, count, rng))
+        # The leaves in order; every block takes each so-many-th of them, so that all blocks look alike, and
+        # is mixed at last, in the cache.
+        counts = [
+            whole(mass, count, rng)
             for mass, count in zip(masses, whole(np.array(totals), rows, rng), strict=True)
         ]
-        label = np.repeat(np.arange(len(points), dtype=np.uint16), [len(part) for part in points])
-        leaves = np.concatenate(points)
-        if len(points) == 1:
-            rng.shuffle(leaves)
-        else:
-            order = rng.permutation(rows)
-            leaves, label = leaves[order], label[order]
-        for start in range(0, rows, ROWS):
-            leaf, kind = leaves[start : start + ROWS], label[start : start + ROWS]
-            block = {column.name: np.empty(len(leaf), np.int64) for column in columns}
-            for k, tree in enumerate(trees):
-                own = slice(None) if len(trees) == 1 else np.flatnonzero(kind == k)
-                for a, column in enumerate(columns):
-                    block[column.name][own] = _codes(tree, a, column, leaf[own], rng)
+        leaves = np.concatenate([np.repeat(np.arange(len(part), dtype=np.uint32), part) for part in counts])
+        ends = np.cumsum([0] + [int(part.sum()) for part in counts])
+        picks = [[_inside(tree, a, column) for tree in trees] for a, column in enumerate(columns)]
+        blocks = -(-rows // ROWS)
+        for b in range(blocks):
+            parts = np.split(leaves[b::blocks], [-(-(end - b) // blocks) for end in ends[1:-1]])
+            mixed = rng.permutation(sum(map(len, parts)))
+            block = {
+                column.name: np.concatenate(
+                    [pick(part, rng) for pick, part in zip(picks[a], parts, strict=True)]
+                )[mixed]
+                for a, column in enumerate(columns)
+            }
             if omega.strata:
-                block[omega.strata] = kind.astype(np.int64)
+                block[omega.strata] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[mixed]
             yield block
 
     facts = {"depth": [len(tree.order) for tree in trees], "measured_levels": len(fractions)}
@@ -175,13 +176,19 @@ def _consistent(
     return consistency.descend(round(total), consistency.as_counted(counts, room), None, room, divide)
 
 
-def _codes(tree: Tree, a: int, column: Column, leaf: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    bits = tree.order.count(a)
-    cell = along(tree.order, a)[leaf]
-    if tree.quantiles is not None:
-        return tree.quantiles[a].codes(uniform_ranks(cell, rng))
-    first, width = code_ranges((column.size, column.nullable), bits)
-    codes: np.ndarray = first[cell] + (rng.random(len(cell)) * width[cell]).astype(np.int64)
+def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
+    """For leaves of a tree, codes of one column inside them."""
+    cells = along(tree.order, a)
+    first, width = code_ranges((column.size, column.nullable), tree.order.count(a))
+
+    def codes(leaf: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        cell = cells[leaf]
+        if tree.quantiles is not None:
+            return tree.quantiles[a].codes(uniform_ranks(cell, rng))
+        step = rng.random(len(cell))
+        step *= width[cell]
+        return first[cell] + step.astype(np.int64)
+
     return codes
 
 
@@ -194,9 +201,14 @@ def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fractio
     most = min(DEEPEST, sum(column.bits for column in omega.modelled))
     depths = []
     for rows in sizes.rows:
-        r = params.depth or round(math.log2(max(2.0, epsilon * max(1.0, rows))) - less)
+        r = params.depth or round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) - less))
         depths.append(min(most, max(1, r)))
     return depths
+
+
+def _tempered(r: float) -> float:
+    """Beyond 2^18 cells the depth grows half as fast: the noise is below the cells then, and time is not."""
+    return r if r <= 18 else 18 + (r - 18) / 2
 
 
 def _levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float], list[float]]:

@@ -43,7 +43,7 @@ def pyramid(leaves: Floats) -> list[Floats]:
     """
     levels = [leaves]
     while len(levels[0]) > 1:
-        levels.insert(0, levels[0].reshape(-1, 2).sum(axis=1))
+        levels.insert(0, levels[0][::2] + levels[0][1::2])
     return levels
 
 
@@ -59,8 +59,8 @@ def combined(
     estimates[depth] = np.where(room > 0, leaf, 0.0)
     spread[depth] = np.where(room > 0, max(variances[depth], 1e-12), 0.0)
     for j in range(depth - 1, -1, -1):
-        below = estimates[j + 1].reshape(-1, 2).sum(axis=1)
-        variance = spread[j + 1].reshape(-1, 2).sum(axis=1)
+        below = estimates[j + 1][::2] + estimates[j + 1][1::2]
+        variance = spread[j + 1][::2] + spread[j + 1][1::2]
         own = counts[j]
         if own is not None:
             trust = variance / (variance + max(variances[j], 1e-12))  # 0 where no row can be
@@ -75,7 +75,7 @@ def as_counted(counts: Sequence[Floats | None], room: Floats) -> list[Floats]:
     possible = pyramid(room)
     for j in range(len(counts) - 1, -1, -1):
         own = counts[j]
-        level = estimates[0].reshape(-1, 2).sum(axis=1) if own is None else np.maximum(own, 0.0)
+        level = estimates[0][::2] + estimates[0][1::2] if own is None else np.maximum(own, 0.0)
         estimates.insert(0, np.where(possible[j] > 0, level, 0.0))
     return estimates
 

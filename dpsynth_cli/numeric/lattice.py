@@ -179,7 +179,7 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
         if scale.nominal:
             axes.append(Axis(1, 1, k - 1 + scale.nullable))
         else:
-            step = max(1, round(side / k))
+            step = max(1, min(round(side / k), side // max(1, k - 1)))
             axes.append(Axis(k, step, int(scale.nullable)))
     return Lattice(tuple(axes), side, metric)
 

@@ -164,4 +164,4 @@ def _spread(order: tuple[int, ...], position: int) -> np.ndarray | None:
     path = np.zeros_like(cell)
     for bit, place in enumerate(reversed(places)):
         path |= ((cell >> bit) & 1) << place
-    return path
+    return path.astype(np.int32) if len(order) < 31 else path

@@ -38,6 +38,7 @@ UNLISTED, MISSING = -1, -2
 DAY = 86_400 * SECOND
 WORDS = {"false": 0, "f": 0, "no": 0, "n": 0, "0": 0, "true": 1, "t": 1, "yes": 1, "y": 1, "1": 1}
 BLANKS = b" \t\n\v\f\r"
+MARKS = ("NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none", "?", "-", ".")
 
 
 def encode_bytes(array: pa.Array, column: Column) -> Codes:
@@ -266,8 +267,8 @@ def _read(
 
 
 def _at_once(array: pa.Array, whole: Iterable[Callable[[pa.Array], Values]]) -> Values | None:
-    """What the first of `whole` reads that can read every cell, as it is or without blanks and empties."""
-    for prepared in (_as_string, _trimmed):
+    """What the first of `whole` reads that can read every cell: as it is, trimmed, or without marks."""
+    for prepared in (_as_string, _trimmed, _unmarked):
         cells = prepared(array)
         for read in whole:
             try:
@@ -312,6 +313,13 @@ def _trimmed(array: pa.Array) -> pa.Array:
     """Text without blanks around it, null where nothing is left."""
     text = pc.ascii_trim_whitespace(_as_string(array))
     return pc.if_else(pc.equal(pc.binary_length(text), 0), pa.scalar(None, text.type), text)
+
+
+def _unmarked(array: pa.Array) -> pa.Array:
+    """Trimmed text, null where it only marks what is missing, as people do."""
+    text = _trimmed(array)
+    marked = pc.is_in(text, value_set=pa.array(MARKS, text.type))
+    return pc.if_else(marked, pa.scalar(None, text.type), text)
 
 
 # --- Arrow types --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from dpsynth_cli.numeric.transport import (
     levelled,
     rescaled,
 )
-from dpsynth_cli.numeric.transport_lp import _solved, closest_by_dense_lp, closest_by_lp
+from dpsynth_cli.numeric.transport_lp import _run, _solved, closest_by_dense_lp, closest_by_lp
 
 
 def instances(count: int, seed: int):
@@ -198,6 +198,15 @@ def test_a_category_with_less_than_nothing_is_filled_evenly_from_the_others():
     assert found.distance == 4 * 4
 
 
+def test_categories_give_up_the_same_amount_to_what_noise_made_negative():
+    labels = Lattice((Axis(1, apart=2),), 1)
+    assert closest(np.array([40, 3, -6]), 37, labels).counts.tolist() == [37, 0, 0]
+
+
+def test_ties_of_a_regression_lean_neither_way():
+    assert isotonic_l1(np.array([4, -4]), -9, 9).tolist() == [0, 0]
+
+
 def test_closest_is_never_worse_than_clip_and_renormalise_on_clusters():
     for shape in ((22, 22), (8, 8, 8)):
         lattice = lattice_of(*shape)
@@ -257,6 +266,11 @@ def test_the_number_of_cells_is_the_largest_or_the_nearest_there_is():
     assert divided([Scale(99), Scale(99), Scale(99)], 500).shape == (7, 7, 7)
     assert divided([Scale(99), Scale(99), Scale(99)], 500, nearest=True).shape == (8, 8, 8)
     assert divided([Scale(99), Scale(99), Scale(99)], 400, nearest=True).shape == (7, 7, 7)
+
+
+def test_a_short_axis_is_as_long_as_the_others_but_not_longer():
+    assert divided([Scale(20), Scale(5)], 100).axes == (Axis(20, 1), Axis(5, 4))
+    assert divided([Scale(11), Scale(7)], 77).axes == (Axis(11, 1), Axis(7, 1))  # with steps of 2, 12 of 11
 
 
 # --- small parts -----------------------------------------------------------------------------------------
@@ -358,13 +372,37 @@ def interrupted_after(seconds: float) -> threading.Timer:
 def test_ctrl_c_stops_the_solver_which_says_nothing_and_can_be_used_again(capfd):
     lattice = lattice_of(24, 24)
     _, nu = noisy_clusters(lattice, 4000, seed=10)
+    distances = lattice.distances()
     timer = interrupted_after(0.7)
     with pytest.raises(KeyboardInterrupt):
-        for _ in range(100):
-            closest_by_dense_lp(nu, 4000, lattice.distances(), lattice.diameter)
+        closest_by_dense_lp(nu, 4000, distances, lattice.diameter)
     timer.join()
     assert capfd.readouterr() == ("", "")
     assert closest_by_lp(nu, 4000, lattice.graph(), lattice.diameter).counts.sum() == 4000
+
+
+def test_ctrl_c_is_raised_when_the_solver_has_stopped():
+    class Solver:
+        waits, said = 0, ""
+
+        def startSolve(self):
+            self.said += "start "
+
+        def cancelSolve(self):
+            self.said += "cancel "
+
+        def wait(self, seconds):
+            self.waits += 1
+            if self.waits == 2:
+                raise KeyboardInterrupt
+            self.said += "wait "
+            return self.waits > 3, None
+
+    solver = Solver()
+    with pytest.raises(KeyboardInterrupt):
+        _run(solver)
+    assert solver.said == "start wait cancel wait wait "
+    assert solver.HandleKeyboardInterrupt
 
 
 def test_ctrl_c_stops_the_flow():
@@ -374,7 +412,6 @@ def test_ctrl_c_stops_the_flow():
     timer = interrupted_after(0.3)
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        for _ in range(100):
-            closest(nu, lattice.size + 1, lattice)
+        closest(nu, lattice.size + 1, lattice)
     timer.join()
     assert time.monotonic() - start < 20

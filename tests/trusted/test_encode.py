@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.trusted.encode import (
     DAY,
+    MARKS,
     NAT,
     encode_arrow,
     encode_bytes,
@@ -88,6 +89,7 @@ any_cell = st.one_of(
     numeric_text,
     time_text,
     label_text,
+    st.sampled_from(MARKS).map(str.encode),
     st.binary(max_size=6),
 )
 
@@ -158,12 +160,18 @@ def test_instant_says_what_arrow_says_of_every_cell_that_arrow_reads(cell):
         assert instant(cell) == theirs.value * DAY
 
 
-@given(st.lists(st.one_of(numeric_text, time_text), max_size=20))
+@given(st.lists(st.one_of(numeric_text, time_text, st.sampled_from(MARKS).map(str.encode)), max_size=20))
 @settings(max_examples=80, deadline=None)
 def test_many_cells_at_once_are_read_as_one_by_one(cells):
     array = pa.array(cells, pa.binary())
     np.testing.assert_array_equal(numbers(array), [number(cell) for cell in cells])
     np.testing.assert_array_equal(instants(array), [instant(cell) for cell in cells])
+
+
+def test_marks_of_missing_are_neither_numbers_nor_times():
+    for mark in MARKS:
+        assert math.isnan(number(mark.encode()))
+        assert instant(mark.encode()) == NAT
 
 
 # --- numbers -------------------------------------------------------------------------------------------
