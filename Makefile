@@ -39,14 +39,14 @@ lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/cog --check README.md
+	@$(BIN)/cog -P --check README.md
 
 slow: $(BIN)/.installed ## Run the long statistical tests
 	@$(BIN)/python -m pytest -n auto -m slow
 
 docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
-	@$(BIN)/cog -r README.md
-	@$(BIN)/python -m dpsynth_cli.schemas configs
+	@$(BIN)/cog -P -r README.md
+	@$(BIN)/python -m dpsynth_cli.spec_schema > configs/spec.schema.json
 
 clean: ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

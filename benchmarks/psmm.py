@@ -195,7 +195,7 @@ def crossover(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    what, count = (sys.argv + ["", ""])[1:3]
+    what, count = ([*sys.argv, "", ""])[1:3]
     if what == "times":
         times()
     elif what in ("accuracy", "crossover"):

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.marginals import ask_marginals
+from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
@@ -187,7 +187,7 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
             return tree.quantiles[a].codes(uniform_ranks(cell, rng))
         step = rng.random(len(cell))
         step *= width[cell]
-        return first[cell] + step.astype(np.int64)
+        return np.asarray(first[cell] + step.astype(np.int64))
 
     return codes
 
@@ -224,7 +224,9 @@ def _levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float
         ]
     step = int(math.log2(params.fanout)) if params.fanout else 4
     count = max(1, round(r / step))
-    return [(i + 1) / count for i in range(count)], [1.0] * count
+    # Measured: with one column the upper levels deserve a little more, with several all the same.
+    ratio = 0.8 if d == 1 else 1.0
+    return [(i + 1) / count for i in range(count)], [ratio**i for i in range(count)]
 
 
 def level_diameter(j: int, d: int) -> float:

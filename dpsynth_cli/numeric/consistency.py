@@ -116,7 +116,8 @@ def uniform(pair: Siblings) -> Floats:
 def proportional(pair: Siblings) -> Floats:
     """As the children are to each other, in whole numbers; by room where both are 0."""
     both = pair.left + pair.right
-    return np.rint(pair.parent * np.divide(pair.left, both, out=pair.room.copy(), where=both > 0))
+    part = np.divide(pair.left, both, out=pair.room.copy(), where=both > 0)
+    return np.asarray(np.rint(pair.parent * part))
 
 
 def posterior(pair: Siblings) -> Floats:
@@ -153,7 +154,7 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats, Floats]:
     tau, natural = np.sqrt(tau2), f * (1 - f) * p
 
     def normal(x: Floats, sd: Floats) -> Floats:
-        return np.exp(-0.5 * (x / sd) ** 2) / (np.sqrt(2 * np.pi) * sd)
+        return np.asarray(np.exp(-0.5 * (x / sd) ** 2) / (np.sqrt(2 * np.pi) * sd))
 
     nothing, everything = normal(seen, tau), normal(seen - p, tau)
     one_side = (nothing + everything) / 2

@@ -22,7 +22,7 @@ def on_simplex(noisy: NDArray[np.generic], total: float) -> Floats:
         return np.zeros(len(values))
     falling = -np.sort(-values)
     excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess.max(), 0.0)
+    return np.asarray(np.maximum(values - excess.max(), 0.0))
 
 
 def whole(masses: Floats, rows: int, rng: np.random.Generator) -> Ints:

@@ -35,7 +35,7 @@ def whole(measure: Floats, rows: int, rng: Generator) -> Ints:
     sums = np.cumsum(measure)
     due = sums * (rows / sums[-1])
     due[sums == sums[-1]] = rows  # exactly, whatever the rounding; and nothing after the last positive one
-    return np.diff(np.floor(due + rng.random()).astype(np.int64), prepend=0)
+    return np.asarray(np.diff(np.floor(due + rng.random()).astype(np.int64), prepend=0))
 
 
 def portions(counts: Ints, rng: Generator, block: int = BLOCK) -> Iterator[Ints]:

@@ -264,5 +264,5 @@ def test_only_the_columns_that_are_asked_for_are_read():
     ],
 )
 def test_what_is_not_a_question_is_refused(statistic):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         check_question(Question("s", statistic, Fraction(1), by="k"), OMEGA)

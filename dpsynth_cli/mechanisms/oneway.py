@@ -1,0 +1,177 @@
+"""The private marginal of each column, by class: what `marginals` draws from, and others begin with.
+
+A categorical column is one noisy histogram, projected on the simplex with the noisy total. A numeric column
+is counted in 16 cells and, where rows allow or its codes are few, in finer ones too: a tree, divided from the
+root down. Then the heavy cells are cut to single codes and counted once more, with a small share: a code that
+stands out, such as a zero that most rows have, keeps its count as a spike, and the rest of its cell is even
+over the other codes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsynth_cli import budget
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.numeric.consistency import combined, descend, posterior
+from dpsynth_cli.numeric.histogram import best_total, on_simplex, shuffled, whole
+from dpsynth_cli.numeric.partition import code_ranges
+from dpsynth_cli.numeric.spikes import cut, divided, threshold
+from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Ints, Question
+
+COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
+FEW = 7  # a column of at most 2^7 codes is counted code by code as well
+DEEPEST = 16
+COARSE_SHARE, SPIKE_SHARE = 0.65, 0.12  # of a column's share: its coarse level of two, its spikes
+PIECES = 2**14  # cells of the question about spikes, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """One column's runs of codes, the same for all classes: first code, number of codes, masses by class."""
+
+    first: Ints
+    width: Ints
+    masses: list[Floats]
+
+
+def codes_from(marginal: Marginal, k: int, rows: int, rng: np.random.Generator) -> Ints:
+    """Codes of class k, as many of each run as its mass says, even inside it, in random order."""
+    at = shuffled(whole(marginal.masses[k], rows, rng), rng)
+    codes: Ints = marginal.first[at] + (rng.random(rows) * marginal.width[at]).astype(np.int64)
+    return codes
+
+
+def ask_marginals(
+    ask: Ask,
+    omega: Domain,
+    columns: Sequence[Column],
+    sizes: Sizes,
+    share: Fraction,
+    depth: int | None = None,
+) -> dict[str, Marginal]:
+    """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
+    # Shares: noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
+    shares = budget.split(share, [math.sqrt(min(column.codes, 16)) for column in columns])
+    n = max(1.0, float(sizes.rows.sum()))
+    plans = [_plan(ask, omega, column, own, n, depth) for column, own in zip(columns, shares, strict=True)]
+
+    # Counts: of categories, of cells.
+    answers = iter(ask([question for plan in plans for question in plan.questions]))
+    counted = [[next(answers) for _ in plan.questions] for plan in plans]
+    totals = _totals(omega, sizes, [answer for part in counted for answer in part])
+    marginals = {
+        plan.column.name: _marginal(plan, part, totals) for plan, part in zip(plans, counted, strict=True)
+    }
+
+    # Spikes: single codes in heavy cells.
+    plans = [plan for plan in plans if plan.spikes]
+    looked = [_look(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
+    for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
+        marginals[plan.column.name] = _with_spikes(marginals[plan.column.name], look, answer)
+    return marginals
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one column is asked: its counted levels (none: code by code), and the share for spikes."""
+
+    column: Column
+    levels: tuple[int, ...]
+    questions: list[Question]
+    spikes: Fraction | None = None
+
+
+def _plan(ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None) -> Plan:
+    coarse = COARSE + column.nullable
+    if column.categorical or column.bits <= coarse:
+        return Plan(column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)])
+    sd = ask.sd(_count(omega, Halves(column.name, coarse), share))
+    rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + column.nullable
+    fine = min(rich, DEEPEST) if rich >= coarse + 3 else coarse
+    if column.bits <= FEW + column.nullable:
+        fine = column.bits
+    fine = min(column.bits, depth or fine)
+    levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
+    spikes = None
+    if fine < column.bits:
+        share, spikes = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
+    weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
+    questions = [
+        _count(omega, Halves(column.name, level), own)
+        for level, own in zip(levels, budget.split(share, weights), strict=True)
+    ]
+    return Plan(column, levels, questions, spikes)
+
+
+def _count(omega: Domain, axis: Axis, share: Fraction) -> Question:
+    return Question("columns", CellCounts(Cells((axis,))), share, omega.strata)
+
+
+def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
+    """The class sizes again, with what the columns say of them: each of their sums is an estimate."""
+    known = [[(float(rows), sizes.variance)] if sizes.variance < math.inf else [] for rows in sizes.rows]
+    for answer in answers:
+        for own, block in zip(known, answer.blocks, strict=True):
+            own.append((float(block.sum()), answer.sd**2 * len(block)))
+    best = np.array([max(0.0, best_total(own)) for own in known])
+    return on_simplex(best, float(sizes.rows.sum())) if omega.neighbours == "replace_one" else best
+
+
+def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal:
+    column = plan.column
+    if not plan.levels:
+        masses = [on_simplex(block, n) for block, n in zip(answers[0].blocks, totals, strict=True)]
+        return Marginal(np.arange(column.codes), np.ones(column.codes, np.int64), masses)
+    depth = plan.levels[-1]
+    first, width = code_ranges((column.size, column.nullable), depth)
+    room, there = width.astype(np.float64), width > 0
+    masses = []
+    for k, n in enumerate(totals):
+        counts: list[Floats | None] = [None] * (depth + 1)
+        variances = [0.0] * (depth + 1)
+        for level, answer in zip(plan.levels, answers, strict=True):
+            counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
+        masses.append(descend(n, *combined(counts, variances, room), room, posterior)[there])
+    return Marginal(first[there], width[there], masses)
+
+
+def _look(ask: Ask, omega: Domain, plan: Plan, marginal: Marginal) -> Question:
+    """The question about spikes: single codes, or as many pieces as may be, of every heavy run."""
+    column, share = plan.column, plan.spikes
+    assert share is not None
+    sd = ask.sd(_count(omega, Halves(column.name, 1), share))
+    heavy = _above(marginal.masses, threshold(marginal.width, sd)) & (marginal.width > 1)
+    most = PIECES // max(1, int(heavy.sum()))
+    pieces = np.where(heavy, np.minimum(marginal.width, max(1, most)), 1)
+    starts, _ = cut(marginal.first, marginal.width, pieces)
+    return _count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+
+
+def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal:
+    assert isinstance(look.statistic, CellCounts)
+    assert isinstance(look.statistic.cells, Cells)
+    axis = look.statistic.cells.axes[0]
+    assert isinstance(axis, Bins)
+    edges = np.array(axis.edges)
+    first, width = edges[:-1], np.diff(edges)
+    run = np.searchsorted(marginal.first, first, side="right") - 1
+    pieces = np.bincount(run)[run]
+    counts = [block.astype(np.float64) for block in answer.blocks]
+    spike = _above(counts, threshold(pieces, answer.sd)) & (pieces > 1)
+    masses = [
+        divided(mass, run, width, spike, count) for mass, count in zip(marginal.masses, counts, strict=True)
+    ]
+    return Marginal(first, width, masses)
+
+
+def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:
+    """Where one class, or all together, stand above the noise."""
+    together = np.sum(counts, axis=0) > math.sqrt(len(counts)) * height
+    return np.asarray(together | (np.max(counts, axis=0) > height))
