@@ -86,16 +86,10 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     for name in ("step", "question", "cells", "noise", "sd of a cell", f"cost ({report['currency']})"):
         table.add_column(name, justify="left" if name in ("step", "question", "noise") else "right")
     for line in report["charges"]:
-        by = f" by {line['by']}" if line["by"] else ""
         sd = f"{line['standard_deviation']:.4g}" if "standard_deviation" in line else "-"
-        table.add_row(
-            line["step"],
-            line["question"] + by,
-            f"{line['cells']:,}",
-            line["noise"].replace("_", " "),
-            sd,
-            f"{float(Fraction(line['cost'])):.4g}",
-        )
+        cost = f"{float(Fraction(line['cost'])):.4g}"
+        noise = line["noise"].removeprefix("discrete_")
+        table.add_row(line["step"], _question(line), f"{line['cells']:,}", noise, sd, cost)
     console.print(table)
     spent, total = (short(Fraction(report[key])) for key in ("spent", "total"))
     console.print(f"Spends {spent} of {total} ({report['currency']}).")
@@ -103,6 +97,13 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         console.print(f"note: {note}")
     if "data" in report:
         _show_data(console, report["data"])
+
+
+def _question(line: dict[str, Any]) -> str:
+    columns = [name for name in line["columns"] if name != line["by"]]
+    few = ", ".join(columns[:3]) + (f" and {len(columns) - 3} more" if len(columns) > 3 else "")
+    by = f" by {line['by']}" if line["by"] else ""
+    return f"{line['question']}{' of ' + few if few else ''}{by}"
 
 
 def _show_data(console: Any, problems: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals, codes_from
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
-from dpsynth_cli.numeric.histogram import shuffled, whole
+from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.questions import Ask, Block, Model
 
 ROWS = 2**17  # of a block

@@ -20,8 +20,9 @@ from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
-from dpsynth_cli.numeric.histogram import best_total, on_simplex, shuffled, whole
+from dpsynth_cli.numeric.histogram import best_total, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
+from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
 from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Ints, Question
 

@@ -29,9 +29,10 @@ from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
-from dpsynth_cli.numeric.histogram import best_total, whole
+from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.partition import along, code_ranges, turns
 from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
 
 ROWS = 2**18  # of a block
@@ -169,6 +170,8 @@ def _consistent(
         else:
             weight = known / max(known + variance, 1e-300)
             counts[level], variances[level] = before + weight * (answer - before), known * (1 - weight)
+    if round(total) == 0:
+        return room  # nobody there: rows that are asked for all the same go where rows can be
     if rule == "wls":
         estimates, spread = consistency.combined(counts, variances, room)
         return consistency.descend(total, estimates, spread, room, consistency.posterior)

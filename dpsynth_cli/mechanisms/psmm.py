@@ -23,8 +23,9 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
-from dpsynth_cli.numeric.histogram import best_total, shuffled, whole
+from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where
+from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.numeric.transport import closest, effort, levelled
 from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Model, Question
 

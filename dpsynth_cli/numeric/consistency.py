@@ -134,8 +134,10 @@ def posterior(pair: Siblings) -> Floats:
     for at in range(0, pairs, TEACHERS):  # in pieces that stay in the cache
         part = slice(at, at + TEACHERS)
         stories, means, seen = _stories(Siblings(*(array[part] for array in pair)))
-        likely = weights @ stories
-        left[part] = np.divide(weights @ (stories * means), likely, out=seen, where=likely > 1e-200)
+        told = [weight * story for weight, story in zip(weights, stories, strict=True)]
+        likely = told[0] + told[1] + told[2]  # no matrix product: its last bits differ between machines
+        mean = told[0] * means[0] + told[1] * means[1] + told[2] * means[2]
+        left[part] = np.divide(mean, likely, out=seen, where=likely > 1e-200)
     return left
 
 
@@ -181,4 +183,4 @@ def _taught(pair: Siblings) -> Floats:
         told = weights[:, None] * stories
         weights = 4 * PRIOR + (told / told.sum(axis=0)).sum(axis=1)
         weights = weights / weights.sum()
-    return weights
+    return np.round(weights, 6)

@@ -1,4 +1,4 @@
-"""Noisy histograms to masses, and masses to whole rows."""
+"""Noisy histograms to masses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def on_simplex(noisy: NDArray[np.generic], total: float) -> Floats:
@@ -23,27 +22,6 @@ def on_simplex(noisy: NDArray[np.generic], total: float) -> Floats:
     falling = -np.sort(-values)
     excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
     return np.asarray(np.maximum(values - excess.max(), 0.0))
-
-
-def whole(masses: Floats, rows: int, rng: np.random.Generator) -> Ints:
-    """Whole numbers in proportion to masses, `rows` in all: every run of cells is right to within 1.
-
-    Masses that are all 0 are taken as equal.
-    """
-    if not masses.any():
-        masses = np.ones(len(masses))
-    reached = np.cumsum(masses)
-    ends = np.floor(reached * (rows / reached[-1]) + rng.random()).astype(np.int64)
-    ends[-1] = rows
-    counts: Ints = np.diff(np.minimum(ends, rows), prepend=0)
-    return counts
-
-
-def shuffled(counts: Ints, rng: np.random.Generator) -> Ints:
-    """Cell k counts[k] times, in random order."""
-    cells = np.repeat(np.arange(len(counts)), counts)
-    rng.shuffle(cells)
-    return cells
 
 
 def best_total(estimates: Sequence[tuple[float, float]]) -> float:

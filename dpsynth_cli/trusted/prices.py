@@ -11,7 +11,7 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Question
 from dpsynth_cli.trusted.accountant import Accountant, Price
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, Sensitivity, is_free, largest_entry, sensitivity
-from dpsynth_cli.trusted.sums import check_question, lengths_of
+from dpsynth_cli.trusted.sums import check_question, columns_of, lengths_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Charge:
         line: dict[str, Any] = {
             "step": self.question.step,
             "question": type(self.question.statistic).__name__,
+            "columns": sorted(columns_of([self.question])),
             "by": self.question.by,
             "cells": sum(self.lengths),
             "noise": self.price.noise,

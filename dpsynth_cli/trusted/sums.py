@@ -70,7 +70,7 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
     return (length,) * classes
 
 
-def columns_of(questions: Sequence[Question], omega: Domain) -> set[str]:
+def columns_of(questions: Sequence[Question]) -> set[str]:
     """The columns that must be read to answer."""
     names: set[str] = set()
 
@@ -102,7 +102,7 @@ def check_question(question: Question, omega: Domain) -> None:
     statistic = question.statistic
     if question.by is not None and not omega[question.by].categorical:
         raise ValueError("questions are asked by a categorical column")
-    for name in columns_of([question], omega):
+    for name in columns_of([question]):
         omega[name]
     match statistic:
         case CellCounts(cells=cells) | CellSums(cells=cells):

@@ -27,7 +27,7 @@ def sum_over(
     Reading is serial, decoding and counting run in `workers` threads; the result is the same for any
     number of them, because integer sums do not depend on their order.
     """
-    names = columns_of(questions, omega)
+    names = columns_of(questions)
     if not names:
         tally = Tally(questions, omega)
         tally.add({}, scan.count_rows())
