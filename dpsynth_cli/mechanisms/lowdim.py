@@ -33,8 +33,8 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.inside import Box, Measure, box, counted, equivalent_epsilon, measures, tree_depth
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
-from dpsynth_cli.numeric.classes import Spread, Sums, pooled_spreads, separate_spreads
-from dpsynth_cli.numeric.projection import finely, normals, rounded, to_codes, towards_pooled
+from dpsynth_cli.numeric.classes import Spread, Sums, centred, fitted, fitted_alone
+from dpsynth_cli.numeric.projection import finely, normals, rounded, to_codes
 from dpsynth_cli.numeric.sampling import portions, shuffled, whole
 from dpsynth_cli.numeric.spectrum import mirrored, noise_edge
 from dpsynth_cli.questions import (
@@ -51,7 +51,7 @@ from dpsynth_cli.questions import (
 )
 
 BITS = 14  # of a coordinate in the sums; fewer where the noise would not fit
-POOLED = (7, 5)  # how the share of the moments is divided: all rows together, and each class
+POOLED = (8, 7)  # how the share of the moments is divided: all rows together, and each class
 WORTH = {False: 1.0, True: 0.05}  # by strata: the largest noise edge worth paying for, in d/12 (uniform rows)
 LARGEST = 2**27  # integers of an answer
 ROWS, NUMBERS = 2**17, 2**23  # of a block
@@ -92,15 +92,15 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     answers = dict(zip(plan.asked, ask(list(plan.asked.values())), strict=True))
     present = _present(omega, answers, float(rows.sum()))
     sums = _sums(plan, answers, sizes, rows, present)
-    centres = towards_pooled(sums.mean, sums.mean_noise, sums.weights)
 
     # The subspace: eigenvectors of M above the noise edge (Algorithm 3; E15).
-    spreads: Sequence[Spread | None] = [None] * len(rows)
+    found: list[Spread] = []
     if "moments" in answers:
-        spreads = pooled_spreads(sums, centres, params.dimension)
+        centres, found = fitted(sums, params.dimension)
     elif "class moments" in answers:
-        spreads = separate_spreads(sums, params.dimension)
-    found = [spread for spread in spreads if spread is not None]
+        centres, found = fitted_alone(sums, params.dimension)
+    else:
+        centres = centred(sums)
 
     # The measure inside it (Algorithms 4 and 5), or more of the mean if there is no subspace.
     if plan.counts is not None and any(len(spread.found) for spread in found):
@@ -113,6 +113,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         if plan.counts is not None:
             again = replace(plan.asked["mean"], step="mean again", share=plan.counts)
             centres = _centres(sums, ask([again])[0], plan, present)
+        spreads = found or [None] * len(rows)
         pieces = [_normal(*each) for each in zip(sizes.rows.tolist(), centres, spreads, strict=True)]
 
     # X'' = X' + mean, metric projection (Algorithm 1, E12).
@@ -260,8 +261,7 @@ def _centres(sums: Sums, again: Answer, plan: Plan, present: Floats) -> Floats:
     second, noise = np.stack(again.blocks) / unit / np.maximum(present, 0.05), (again.sd / unit) ** 2
     trust = sums.first_noise / (sums.first_noise + noise)
     first = sums.first + trust * (second - sums.first)
-    both = replace(sums, first=first, first_noise=trust * noise)
-    return towards_pooled(both.mean, both.mean_noise, both.weights)
+    return centred(replace(sums, first=first, first_noise=trust * noise))
 
 
 # --- the model --------------------------------------------------------------------------------------------
@@ -378,6 +378,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.05, "mean": 0.2, "moments": 0.35, "counts": 0.4},
+    stages={"total": 0.05, "mean": 0.12, "moments": 0.43, "counts": 0.4},
     fits=fits,
 )

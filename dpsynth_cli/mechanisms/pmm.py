@@ -42,11 +42,11 @@ DEEPEST = 24
 @dataclass(frozen=True)
 class Params:
     depth: int | None = parameter(
-        None, "r, how often Omega is halved; auto: log2 of epsilon n, less 4 for one column, less 1 for more",
+        None, "r, how often Omega is halved; auto: log2 of epsilon n, and -4, -1, 2, 4, 4 by number of columns",
         low=1, high=DEEPEST, auto=True,
     )  # fmt: skip
     fanout: int | None = parameter(
-        None, "cells of a measured level in one of the level above, a power of two; auto: 16",
+        None, "cells of a measured level in one of the level above, a power of two; auto: 16, from 3 columns 32",
         low=2, high=256, auto=True,
     )  # fmt: skip
     consistency: str = parameter(
@@ -198,13 +198,13 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
 def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction) -> list[int]:
     lone = Question("counts", CellCounts(Cells(())), rest, omega.strata)
     epsilon = math.sqrt(2) / max(ask.sd(lone), 1e-9)
-    less = 4 if len(omega.modelled) == 1 else 1
-    if params.consistency != "wls":
-        less = 0
+    d = len(omega.modelled)
+    # Measured: few rows a leaf do no harm where the posterior decides, and every column needs its halvings.
+    more = min(3 * d - 7, 4) if params.consistency == "wls" else min(d - 2, 0)  # else Corollary 3.11
     most = min(DEEPEST, sum(column.bits for column in omega.modelled))
     depths = []
     for rows in sizes.rows:
-        r = params.depth or round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) - less))
+        r = params.depth or round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) + more))
         depths.append(min(most, max(1, r)))
     return depths
 
@@ -225,7 +225,7 @@ def _levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float
         return [j / r for j in range(first, r + 1)], [
             math.sqrt(level_diameter(j - 1, d)) for j in range(first, r + 1)
         ]
-    step = int(math.log2(params.fanout)) if params.fanout else 4
+    step = int(math.log2(params.fanout)) if params.fanout else (4 if d < 3 else 5)
     count = max(1, round(r / step))
     # Measured: with one column the upper levels deserve a little more, with several all the same.
     ratio = 0.8 if d == 1 else 1.0
@@ -237,14 +237,20 @@ def level_diameter(j: int, d: int) -> float:
     return 1.0 if j < 0 else 2.0 ** (j - j // d)
 
 
-def paper_bound(d: int, epsilon: float, n: float) -> float:
-    """The paper's bound on the expected W1 distance with r = log2(epsilon n), constants as in its proof.
+def paper_bound(d: int, epsilon: float, n: float, neighbours: str = "add_remove") -> float:
+    """The paper's bound on the expected W1 distance, l_inf in the unit cube: 3/2 S^2 / (epsilon n) + delta.
 
-    (sum_j sqrt(Delta_{j-1}))^2 sqrt(2) / (epsilon n), and the diameter of a leaf.
+    Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The larger
+    of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it has 2 sqrt(2) in
+    Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the root has none.
+
+    >>> round(paper_bound(1, 1.0, 1e5), 4), round(paper_bound(2, 1.0, 1e5), 3)
+    (0.0044, 0.042)
     """
-    r = max(1, math.ceil(math.log2(max(2.0, epsilon * n))))
-    total = sum(math.sqrt(level_diameter(j - 1, d)) for j in range(r + 1))
-    return math.sqrt(2) * total**2 / (epsilon * n) + 2.0 ** -(r // d)
+    r = max(1, round(math.log2(max(2.0, epsilon * n))) + min(d - 2, 0))
+    first, moved = (0, 1) if neighbours == "add_remove" else (1, 2)
+    total = sum(math.sqrt(level_diameter(j - 1, d)) for j in range(first, r + 1))
+    return 1.5 * moved * total**2 / (epsilon * n) + 2.0 ** -(r // d)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

@@ -1,8 +1,7 @@
-"""Means and covariances of several classes from noisy sums of y and y y^T.
+"""Means and covariances of several classes from noisy sums of y and y y^T, y in [-1/2, 1/2]^d.
 
-Classes share their axes (the pooled covariance has all the rows behind it), and each has its own mean, its
-own scale of every column, and as much of a covariance of its own as stands above its noise. y lies in
-[-1/2, 1/2]^d.
+Classes share their axes, because the pooled covariance has all rows behind it. Each has its own mean, its
+own scale of every column, and a covariance of its own as far as that stands above its noise.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Noisy sums over K classes, each with the variance of its noise (`noise` of an entry).
+    """Noisy sums over K classes, each with the variance of its noise.
 
     sizes (K, at least 1); first, of y (K x d); second, of y y^T over all rows (d x d); by_class, of y y^T
     (K x d x d), where it was asked for.
@@ -47,18 +46,73 @@ class Sums:
 
     @property
     def mean_noise(self) -> Floats:
-        return self.first_noise / self.sizes**2
+        return np.asarray(self.first_noise / self.sizes**2)
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
     """How rows lie about their mean: F with F F^T the covariance along the axes, the variance that each
-    column has left, and which part of all variance is along the axes (of all classes that share them)."""
+    column has left, and the axes' part of all variance (in all classes that share them)."""
 
     found: Axes
     factor: Floats
     left: Floats
     explained: float
+
+
+def centred(sums: Sums) -> Floats:
+    """The mean of each class, drawn towards that of all classes as far as its noise says; inside the box.
+
+    Classes differ in a column by an amount with variance in proportion to the column's room: near a bound
+    all means are near it. The one unknown factor is taught by all classes and columns together.
+    """
+    mean, noise, weights = sums.mean, sums.mean_noise, sums.weights
+    pooled = np.clip(weights @ mean, -0.5, 0.5)
+    if len(mean) == 1:
+        return np.asarray(pooled[None])
+    away = mean - pooled
+    expected = float(weights @ noise) * mean.shape[1] * (1 - 1 / len(mean))
+    between = max(float(weights @ (away**2).sum(axis=1)) - expected, 0.0)
+    prior = room(pooled) * (between / max(float(room(pooled).sum()), 1e-12))
+    keep = prior / np.maximum(prior + noise[:, None], 1e-300)
+    return np.asarray(np.clip(pooled + keep * away, -0.5, 0.5))
+
+
+def fitted(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spread]]:
+    """The centre and the spread of each class, with axes of all classes together.
+
+    Twice: when the covariances are known, the second moments say something about the means as well.
+    """
+    if sums.by_class is None and len(sums.sizes) == 1:
+        moments, noise = sums.second[None], sums.second_noise
+    elif sums.by_class is not None:
+        sums = _reconciled(sums)
+        moments, noise = sums.by_class, sums.class_noise
+    else:
+        return centred(sums), _spreads(sums, keep)
+    assert moments is not None
+    sums = _sharpened(sums, moments, noise, _spreads(sums, keep))
+    return centred(sums), _spreads(sums, keep)
+
+
+def fitted_alone(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spread]]:
+    """The centre and the spread of each class, with axes of its own, from its own sums alone."""
+    assert sums.by_class is not None
+    each = [
+        fitted(
+            replace(
+                sums,
+                sizes=sums.sizes[k : k + 1],
+                first=sums.first[k : k + 1],
+                second=second,
+                second_noise=sums.class_noise,
+                by_class=None,
+            ),
+            keep,
+        )
+        for k, second in enumerate(sums.by_class)
+    ]
+    return np.concatenate([centre for centre, _ in each]), [spread for _, (spread,) in each]
 
 
 def pooled_covariance(sums: Sums) -> tuple[Floats, float]:
@@ -71,17 +125,16 @@ def pooled_covariance(sums: Sums) -> tuple[Floats, float]:
     return inside, math.sqrt(noise)
 
 
-def pooled_spreads(sums: Sums, centres: Floats, keep: int | None = None) -> list[Spread]:
-    """One spread a class about its centre, the axes being those of all classes together."""
-    sums = _reconciled(sums)
+def _spreads(sums: Sums, keep: int | None) -> list[Spread]:
+    centres, weights = centred(sums), sums.weights
     inside, tau = pooled_covariance(sums)
     found = axes(inside, tau, keep)
-    left = _left_over(inside, found, tau, sums.weights @ room(centres))
+    left = _left_over(inside, found, tau, weights @ room(centres))
     along = float(found.values.sum())
     explained = along / max(float(np.trace(inside)), along) if along else 0.0
 
     # Inside a class a column varies as far as the class's mean leaves room for.
-    scale = np.sqrt(room(centres) / np.maximum(sums.weights @ room(centres), 1e-4))
+    scale = np.sqrt(room(centres) / np.maximum(weights @ room(centres), 1e-4))
     spreads = []
     for k, own in enumerate(scale):
         factor = own[:, None] * found.vectors * np.sqrt(found.values)
@@ -91,32 +144,34 @@ def pooled_spreads(sums: Sums, centres: Floats, keep: int | None = None) -> list
     return spreads
 
 
-def separate_spreads(sums: Sums, keep: int | None = None) -> list[Spread]:
-    """One spread a class with axes of its own, from its own second moments alone."""
-    assert sums.by_class is not None
-    spreads = []
-    for k in range(len(sums.sizes)):
-        own = replace(
-            sums,
-            sizes=sums.sizes[k : k + 1],
-            first=sums.first[k : k + 1],
-            second=sums.by_class[k],
-            second_noise=sums.class_noise,
-            by_class=None,
-        )
-        spreads += pooled_spreads(own, np.clip(own.mean, -0.5, 0.5), keep)
-    return spreads
-
-
 def _reconciled(sums: Sums) -> Sums:
     """The classes' second moments add up to those of all rows; what they differ by is divided alike."""
-    if sums.by_class is None:
-        return sums
+    assert sums.by_class is not None
     added, noise = sums.by_class.sum(axis=0), sums.class_noise * len(sums.sizes)
     trust = noise / (noise + sums.second_noise)
     second = added + trust * (sums.second - added)
     by_class = sums.by_class + (second - added) / len(sums.sizes)
     return replace(sums, second=second, second_noise=trust * sums.second_noise, by_class=by_class)
+
+
+def _sharpened(sums: Sums, moments: Floats, noise: float, spreads: list[Spread]) -> Sums:
+    """Sums of y that also listen to the second moments.
+
+    E y y^T - C = m m^T: if the mean is off by e, it shows there as m e^T + e m^T, so (E y y^T - C - m m^T) m
+    over |m|^2 is e, with noise tau / |m|: little where the mean is far from the centre. Only the part at
+    right angles to m is taken; along m sizes and covariances would be mistaken for it.
+    """
+    first, noises = sums.first.copy(), []
+    for k, (n, mean, spread) in enumerate(zip(sums.sizes, sums.mean, spreads, strict=True)):
+        square = max(float(mean @ mean) - len(mean) * float(sums.mean_noise[k]), 1e-12)
+        rest = moments[k] / n - np.outer(mean, mean) - spread.factor @ spread.factor.T - np.diag(spread.left)
+        e = rest @ mean / square
+        e -= mean * (mean @ e) / max(float(mean @ mean), 1e-12)
+        variance = max(float((rest**2).mean()), noise / n**2) / square
+        trust = sums.mean_noise[k] / (sums.mean_noise[k] + variance)
+        first[k] += n * trust * e
+        noises.append(float(trust * variance * n**2))
+    return replace(sums, first=first, first_noise=float(np.mean(noises)))
 
 
 def _own_part(sums: Sums, k: int, found: Axes, factor: Floats, left: Floats) -> Floats:
@@ -152,6 +207,5 @@ def _left_over(inside: Floats, found: Axes, tau: float, most: Floats) -> Floats:
         return np.zeros(len(left))
     expected = most * (total / max(float(most.sum()), 1e-12))
     away = left - expected
-    square = max(float(away @ away), 1e-300)
-    keep = max(0.0, 1 - max(1, len(left) - 2) * tau**2 / square)
+    keep = max(0.0, 1 - max(1, len(left) - 2) * tau**2 / max(float(away @ away), 1e-300))
     return np.asarray(np.clip(expected + keep * away, 0.0, most))

@@ -184,6 +184,19 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
     return Lattice(tuple(axes), side, metric)
 
 
+def strides(d: int) -> list[float]:
+    """Steps, one an axis, whose multiples modulo 1 fill the unit cube evenly: powers of the root of
+    x^(d+1) = x + 1 (the golden ratio for d = 1).
+
+    >>> [round(step, 3) for step in strides(2)]
+    [0.755, 0.57]
+    """
+    x = 1.5
+    for _ in range(64):
+        x = (1 + x) ** (1 / (d + 1))
+    return [x ** -(a + 1) for a in range(d)]
+
+
 def last_where(holds: Callable[[int], bool], most: int) -> int:
     """The largest k in 1..most for which it holds, if for all smaller ones too; 1 if for none."""
     low, high = 1, most

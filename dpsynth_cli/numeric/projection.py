@@ -44,23 +44,6 @@ def room(mean: Floats) -> Floats:
     return np.asarray(np.maximum(0.25 - mean**2, 0.0))
 
 
-def towards_pooled(mean: Floats, variance: Floats, weights: Floats) -> Floats:
-    """Noisy means of several classes, each drawn towards that of all classes as far as its noise says.
-
-    Classes differ in a column by an amount with variance in proportion to the column's room: near a bound
-    all means are near it. The one unknown factor is taught by all classes and columns together.
-    """
-    pooled = np.clip(weights @ mean, -0.5, 0.5)
-    if len(mean) == 1:
-        return np.asarray(np.clip(mean, -0.5, 0.5))
-    away = mean - pooled
-    noise = float(weights @ variance) * mean.shape[1] * (1 - 1 / len(mean))
-    between = max(float(weights @ (away**2).sum(axis=1)) - noise, 0.0)
-    prior = room(pooled) * (between / max(float(room(pooled).sum()), 1e-12))
-    keep = prior / np.maximum(prior + variance[:, None], 1e-300)
-    return np.asarray(np.clip(pooled + keep * away, -0.5, 0.5))
-
-
 def reach(vectors: Floats) -> Floats:
     """How far <v, y> can be from 0 in the box: public, given v.
 

@@ -72,18 +72,17 @@ def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
 
 
 def beyond_noise(difference: Floats, tau: float) -> Floats:
-    """The part of a noisy symmetric matrix, with true eigenvalues of either sign, that is not noise.
+    """What a noisy symmetric matrix, whose true eigenvalues have either sign, says beyond its noise.
 
-    For small matrices noise seldom fills the whole semicircle, so eigenvalues count from three quarters of
-    the edge on; they are continuous there, and far out what is taken away vanishes.
+    Each eigenvalue is kept in the part that its square has of itself and the noise's r^2 = tau^2 d. Here
+    nothing is cut off: a wrong small eigenvalue does little harm to a covariance that it only corrects.
 
-    >>> beyond_noise(np.diag([3.0, -5.0]), 4 / (1.5 * 2**0.5)).round(6).tolist()
-    [[0.0, 0.0], [0.0, -3.0]]
+    >>> beyond_noise(np.diag([1.0, -3.0]), 0.5**0.5).round(6).tolist()
+    [[0.5, 0.0], [0.0, -2.7]]
     """
     values, vectors = np.linalg.eigh(difference)
-    edge = 0.75 * noise_edge(tau, len(difference))
-    left = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))
-    return np.asarray((vectors * left) @ vectors.T)
+    noise = tau**2 * len(difference)
+    return np.asarray((vectors * (values * (values**2 / (values**2 + noise)))) @ vectors.T)
 
 
 def root(matrix: Floats) -> Floats:

@@ -1,0 +1,103 @@
+"""marginals: spends exactly its budget, keeps spikes and types, class by class; edge cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms import marginals
+from tests.asking import asking, drawn
+
+AGE = Column("age", "integer", lower=17, upper=90, nullable=True)
+GAIN = Column("gain", "integer", lower=0, upper=99_999)
+SCORE = Column("score", "continuous", lower=-1.0, upper=1.0)
+COLOUR = Column("colour", "nominal", categories=tuple(f"c{i}" for i in range(40)))
+LABEL = Column("label", "boolean", categories=("false", "true"), nullable=True)
+ALL = (AGE, GAIN, SCORE, COLOUR, LABEL)
+STAGES = dict(marginals.MECHANISM.stages)
+
+
+def table(rows: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    label = (rng.random(rows) < 0.25).astype(int)
+    gain = np.where(rng.random(rows) < 0.9, 0, rng.integers(1, 100_000, rows))
+    return {
+        "age": np.where(
+            rng.random(rows) < 0.1, AGE.size, np.clip(rng.normal(20 + 15 * label, 8, rows), 0, 73).astype(int)
+        ),
+        "gain": gain,
+        "score": (np.clip(rng.normal(0.3, 0.05, rows), 0, 0.999) * GRID).astype(int),
+        "colour": np.minimum(rng.geometric(0.3, rows) - 1, 39),
+        "label": label,
+    }
+
+
+def release(codes, omega, epsilon, delta=None, params=None, rows=None):
+    ask, accountant, _, _ = asking(codes, omega, epsilon, delta)
+    model = marginals.run(ask, omega, params or marginals.Params(), STAGES)
+    assert accountant.spent == accountant.total
+    return model, drawn(model, rows or max(1, model.total))
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+@pytest.mark.parametrize("strata", [None, "label", "colour"])
+@pytest.mark.parametrize("depth", [None, 3])
+def test_the_budget_is_spent_exactly_and_rows_are_as_declared(neighbours, delta, strata, depth):
+    omega = Domain(ALL, neighbours, strata=strata)
+    model, made = release(table(3000), omega, 0.5, delta, marginals.Params(depth=depth), rows=1001)
+    assert all(len(made[c.name]) == 1001 for c in ALL)
+    assert all(made[c.name].min() >= 0 and made[c.name].max() < c.codes for c in ALL)
+    assert abs(model.total - 3000) < 1500
+    if neighbours == "replace_one":
+        assert model.total == 3000
+
+
+def test_a_spike_stays_a_spike_and_codes_between_stay_fine():
+    codes = table(20_000)
+    _, made = release(codes, Domain(ALL), 3.0)
+    assert abs((made["gain"] == 0).mean() - (codes["gain"] == 0).mean()) < 0.02
+    assert len(np.unique(made["gain"])) > 500
+    assert abs((made["age"] == AGE.size).mean() - 0.1) < 0.02
+    near = (codes["score"] / GRID).std()
+    assert abs((made["score"] / GRID).std() - near) < 0.02
+
+
+def test_classes_keep_their_own_marginals():
+    codes = table(20_000)
+    _, made = release(codes, Domain(ALL, strata="label"), 2.0)
+    for k in (0, 1):
+        real, ours = (t["age"][(t["label"] == k) & (t["age"] < AGE.size)].mean() for t in (codes, made))
+        assert abs(real - ours) < 1.5
+    assert abs((made["label"] == 1).mean() - 0.25) < 0.02
+    assert (made["label"] == LABEL.size).mean() < 0.01  # nobody is missing
+
+
+def test_histograms_are_right_up_to_their_noise_and_empty_categories_stay_nearly_empty():
+    codes = table(20_000)
+    _, made = release(codes, Domain(ALL), 2.0)
+    real, ours = (np.bincount(t["colour"], minlength=40) / len(t["colour"]) for t in (codes, made))
+    assert np.abs(real - ours).sum() / 2 < 0.02
+    assert ours[30:].sum() < 0.01
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("epsilon", [0.001, 1.0, 500.0])
+def test_few_rows_release_at_any_epsilon(rows, neighbours, epsilon):
+    one = Column("one", "integer", lower=3, upper=3)
+    omega = Domain((*ALL, one), neighbours, strata="label")
+    codes = {c.name: np.full(rows, c.codes - 1) for c in omega}
+    model, made = release(codes, omega, epsilon, rows=4)
+    assert model.total >= 0
+    assert set(made["one"]) == {0}
+
+
+def test_the_same_answers_and_seed_give_the_same_rows():
+    omega = Domain(ALL, strata="label")
+    ask, *_ = asking(table(2000), omega, 1.0)
+    model = marginals.run(ask, omega, marginals.Params(), STAGES)
+    one, other, third = drawn(model, 300, 5), drawn(model, 300, 5), drawn(model, 300, 6)
+    assert all((one[name] == other[name]).all() for name in one)
+    assert any((one[name] != third[name]).any() for name in one)
