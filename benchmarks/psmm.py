@@ -83,7 +83,8 @@ def measured(shape: tuple[int, ...], metric: str, kind: str, solver: str) -> tup
 
 def times() -> None:
     print(
-        f"{'cells':>8} {'lattice':>14} {'metric':>6} {'data':>9} {'solver':>10} {'s':>8} {'MB':>7}  predicted"
+        f"{'cells':>8} {'lattice':>14} {'metric':>6} {'data':>9} {'solver':>10} {'s':>8} {'MB':>7}"
+        f"  {'at worst':>16} {'optimum':>9}"
     )
     rows = [
         ((100_000,), "linf", "clusters", "flow"),
@@ -107,20 +108,20 @@ def times() -> None:
         with spawn.Pool(1) as pool:
             taken, size, distance = pool.apply(measured, (shape, metric, kind, solver))
         lattice = Lattice(tuple(Axis(k) for k in shape), max(shape), metric)
-        seconds, most = effort(lattice)
+        shown, (seconds, most) = "x".join(map(str, shape)), effort(lattice)
+        predicted = f"{seconds:.1f} s, {most / 1e6:.0f} MB" if solver == "flow" else "-"
         print(
-            f"{lattice.size:>8} {'x'.join(map(str, shape)):>14} {metric:>6} {kind:>9} {solver:>10} {taken:>8.3f} "
-            f"{size / 1e6:>7.0f}  {f'{seconds:.1f} s, {most / 1e6:.0f} MB' if solver == 'flow' else ''} ({distance})",
+            f"{lattice.size:>8} {shown:>14} {metric:>6} {kind:>9} {solver:>10} {taken:>8.3f} {size / 1e6:>7.0f}"
+            f"  {predicted:>16} {distance:>9}",
             flush=True,
         )
         if kind == "clusters" and metric == "linf":
             seen.setdefault(shape, {})[solver] = taken
-    for shape, taken_by in seen.items():
-        for solver, taken in taken_by.items():
+    for shape, by_solver in seen.items():
+        shown = "x".join(map(str, shape))
+        for solver, taken in by_solver.items():
             if solver != "flow":
-                print(
-                    f"{'x'.join(map(str, shape))}: flow is {taken / taken_by['flow']:.0f} x faster than the {solver}"
-                )
+                print(f"{shown}: flow is {taken / by_solver['flow']:.0f} x faster than the {solver}")
 
 
 # --- accuracy ----------------------------------------------------------------------------------------------

@@ -11,10 +11,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.spec import Spec
+from dpsynth_cli.spec import Spec, exact
 from dpsynth_cli.transcript import canonical, sha256
 
 VERSION = 1
+MULTILINE = (
+    " The input was declared as CSV with line breaks inside quotes: the guarantee assumes that no record of "
+    "it has a quotation mark out of place, which could take the records after it into its own."
+)
 CONFIDENTIAL = ("input", "files", "utility")
 
 
@@ -34,7 +38,8 @@ def short(amount: Fraction) -> str:
 def guarantee(spec: Spec) -> dict[str, Any]:
     """The promise in numbers and in one sentence a lawyer can read."""
     privacy = spec.privacy
-    epsilon, delta = short(privacy.epsilon), privacy.delta
+    epsilon = exact(privacy.epsilon)
+    delta = None if privacy.delta is None else exact(privacy.delta)
     change = {
         "add_remove": "adding or removing any one row of the input table",
         "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
@@ -42,21 +47,21 @@ def guarantee(spec: Spec) -> dict[str, Any]:
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
-        else f"({epsilon}, {float(delta):g})-differentially private"
+        else f"({epsilon}, {delta})-differentially private"
     )
-    slack = "" if delta is None else f", but for a part of probability at most {float(delta):g}"
+    slack = "" if delta is None else f", but for a part of probability at most {delta}"
     return {
         "model": "pure differential privacy"
         if delta is None
         else "approximate differential privacy (by zCDP)",
         "epsilon": epsilon,
-        "delta": None if delta is None else str(float(delta)),
+        "delta": delta,
         "neighbours": privacy.neighbours,
         "unit": "one row",
         "statement": (
             f"This release is {kind}: {change} changes the probability of any outcome by a factor of at "
             f"most e^{epsilon}{slack}. The unit of protection is one row; the guarantee assumes that "
-            "AES-256 cannot be told from random bits."
+            f"AES-256 cannot be told from random bits.{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
 

@@ -37,7 +37,7 @@ def imagine(spec: Spec, rows: int) -> tuple[Model, Accountant, list[Charge]]:
     accountant = accountant_of(spec)
     bill: list[Charge] = []
     ask = open_curator(
-        sums, spec.domain, accountant, system_source(), lambda charge, answer: None, lambda: None, (), bill
+        sums, spec.domain, accountant, system_source(), lambda charges, answers: None, lambda: None, (), bill
     )
     model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
     return model, accountant, bill

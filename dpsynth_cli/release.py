@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -16,7 +16,7 @@ import numpy as np
 from dpsynth_cli import __version__, audit
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files, publishing
-from dpsynth_cli.questions import Ints, Model, Question
+from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Question
 from dpsynth_cli.spec import Spec, from_document, public_document
 from dpsynth_cli.transcript import VERSION, Partial, Transcript, sha256
 from dpsynth_cli.trusted.accountant import Accountant
@@ -85,10 +85,9 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "conversion": reservation.conversion,
             },
         }
-        with (
-            _refunding(spec, ledger, release_id),
-            closing(Partial.create(files.partial(release_id), header)) as partial,
-        ):
+        with _refunding(spec, ledger, release_id):
+            partial = Partial.create(files.partial(release_id), header)
+        with closing(partial), _refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress)
 
 
@@ -105,7 +104,7 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             )
         with (
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
-            _refunding(spec, ledger, release_id),
+            _refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
 
@@ -120,27 +119,38 @@ def _finish(
     progress: Progress,
 ) -> Receipt:
     release_id = partial.header["release"]["id"]
+    dataset = spec.privacy.dataset
     bill: list[Charge] = []
+    noted = _noted(ledger, partial)
 
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
         progress("reading", 0, scan.size)
         return sum_over(scan, spec.domain, questions, lambda done: progress("reading", done, scan.size))
 
     def before_rows() -> None:
-        if ledger.state(release_id) == "reserved":
+        # Exactly one process may go on: of two with the same charge, one cannot mark it.
+        state = ledger.state(release_id)
+        if state == "reserved":
             ledger.drawn(release_id)
+        elif state != "drawn":
+            raise VerificationError(
+                f"the release {release_id} is {state or 'unknown'} in the ledger: no row may be read for it.",
+                "",
+            )
+
+    def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+        # On the disk, then in the ledger, then to the mechanism: whoever goes on from an older copy of the
+        # partial, or from another one, is refused, so no question ever gets a second answer.
+        nonlocal noted
+        for charge, answer in zip(charges, answers, strict=True):
+            partial.record(charge.question, answer)
+        count = len(partial.answers)
+        noted = ledger.note(dataset, release_id, _note(partial, count), follows=noted).number
 
     ask = open_curator(
-        sums,
-        spec.domain,
-        accountant,
-        system_source(),
-        lambda charge, answer: partial.record(charge.question, answer),
-        before_rows,
-        list(partial.answers),
-        bill,
+        sums, spec.domain, accountant, system_source(), record, before_rows, list(partial.answers), bill
     )
-    model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+    model = _run(spec, ask)
     transcript = partial.transcript()
     pending, public = compose(spec, transcript, model, accountant, bill, files, progress)
     try:
@@ -150,14 +160,52 @@ def _finish(
         with publishing(
             files, release_id, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
         ) as publish:
-            if ledger.state(release_id) != "committed":
-                ledger.commit(release_id, hashes)
+            _commit(ledger, release_id, hashes)
             publish()
             pending.publish()
     finally:
         pending.discard()
     partial.remove()
     return Receipt(release_id, public["output"]["rows"], files.named(), public)
+
+
+def _note(partial: Partial, count: int) -> dict[str, Any]:
+    return {"answers": count, "sha256": partial.digest(count)}
+
+
+def _noted(ledger: Ledger, partial: Partial) -> int:
+    """The number of the last note about the release; refuses a partial that is not the one it is about."""
+    last = ledger.last_note(partial.header["release"]["id"])
+    if last is None:
+        return 0
+    if last.payload != _note(partial, last.payload["answers"]):
+        raise VerificationError(
+            f"{partial.path.name} is an older or another copy of the unfinished release: the ledger knows "
+            "answers that it does not have.",
+            "",
+            "Go on with the newest copy; answers are never drawn a second time.",
+        )
+    return last.number
+
+
+def _commit(ledger: Ledger, release_id: str, hashes: dict[str, str]) -> None:
+    """Commit once; what was committed before must be the same."""
+    if ledger.state(release_id) != "committed":
+        ledger.commit(release_id, hashes)
+        return
+    before = next(entry.payload for entry in ledger.find(release_id) if entry.kind == "commit")
+    if before != hashes:
+        raise VerificationError(f"the ledger holds other files for the release {release_id}.", "")
+
+
+def _run(spec: Spec, ask: Ask) -> Model:
+    try:
+        return spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+    except TranscriptMismatch:
+        raise VerificationError(
+            "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
+            "",
+        ) from None
 
 
 def compose(
@@ -199,7 +247,7 @@ def draw(
     """Rows from a model, in a temporary file beside `path`."""
     progress("writing", 0, rows)
 
-    def watched() -> Any:
+    def watched() -> Iterator[Block]:
         for block in model.draw(rows, np.random.default_rng(seed)):
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
@@ -222,13 +270,13 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
             spec.domain,
             accountant,
             system_source(),
-            lambda charge, answer: None,
+            lambda charges, answers: None,
             lambda: None,
             transcript.answers,
             bill,
         )
-        model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
-    except (TranscriptMismatch, KeyError, UsageError, ValueError) as error:
+        model = _run(spec, ask)
+    except (KeyError, UsageError, ValueError) as error:
         raise VerificationError(f"the transcript does not fit its own spec: {error}.", "") from None
     for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
         if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
@@ -292,26 +340,26 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def _refunding(spec: Spec, ledger: Ledger, release_id: str) -> Any:
+def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
     """Give the charge back if it fails before a row is read; else say that it is spent."""
     try:
         yield
-    except BaseException as error:
-        drawn = ledger.state(release_id) != "reserved"
-        if not drawn:
-            ledger.abort(release_id, type(error).__name__)
-            for path in Files.of(spec).partials():
-                if release_id in path.name:
-                    path.unlink(missing_ok=True)
+    except BaseException as failure:
+        error = failure
         if isinstance(error, OSError):
             error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
+        state = ledger.state(release_id)
+        if state == "reserved":
+            ledger.abort(release_id, type(failure).__name__)
+            if partial is not None:
+                partial.remove()
         if isinstance(error, DpsynthError):
-            if drawn:
-                error.cost = (
-                    f"epsilon = {audit.short(spec.privacy.epsilon)} of {spec.privacy.dataset} was spent."
-                )
+            if state in ("drawn", "committed"):
+                epsilon = audit.short(spec.privacy.epsilon)
+                error.cost = f"epsilon = {epsilon} of {spec.privacy.dataset} was spent."
                 finish = "Then finish it with the same command and --resume: that costs nothing more."
-                error.next_step = f"{error.next_step} {finish}".strip()
+                if not isinstance(error, VerificationError):
+                    error.next_step = f"{error.next_step} {finish}".strip()
             else:
                 error.cost = "Nothing was spent."
         raise error from None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
@@ -90,13 +91,15 @@ class Partial:
         """A new one, for its owner only."""
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
         fcntl.flock(file, fcntl.LOCK_EX)
-        partial = cls(path, file, header, [])
+        partial = cls(path, file, json.loads(canonical(header)), [])  # as a reopened one has it
         partial._start()
         return partial
 
     @classmethod
     def reopen(cls, path: Path) -> Partial | None:
-        """One that a dead process left, with its complete answers; None if its process is alive."""
+        """One that a dead process left, with its complete answers; None if its process is alive, or if it
+        does not even have a header (nothing was asked then).
+        """
         file = os.fdopen(os.open(path, os.O_RDWR), "r+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,9 +107,11 @@ class Partial:
             file.close()
             return None
         header, answers = _read_stream(file)
-        if header is None:
+        # Renamed over meanwhile: the lock is on a file that is no longer this one.
+        moved = not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino
+        if header is None or moved:
             file.close()
-            raise FileError(f"{path} is not an unfinished release of dpsynth.", "")
+            return None
         return cls(path, file, header, answers)
 
     def record(self, question: Any, answer: Answer) -> None:
@@ -116,6 +121,14 @@ class Partial:
         self._append(as_json(question), answer)
         self._sync()
         self.answers.append((as_json(question), answer))
+
+    def digest(self, count: int) -> str:
+        """The SHA-256 of the first `count` answers: noisy and paid for, so it may stand in the ledger."""
+        hashed = hashlib.sha256()
+        for question, answer in self.answers[:count]:
+            hashed.update(canonical(_about(question, answer)))
+            hashed.update(np.ascontiguousarray(answer.values, dtype="<i8").tobytes())
+        return hashed.hexdigest()
 
     def transcript(self) -> Transcript:
         return Transcript(self.header, tuple(self.answers))
@@ -131,7 +144,12 @@ class Partial:
     def _start(self) -> None:
         schema = pa.schema(FIELDS, metadata={KEY: canonical(self.header)})
         self._writer = ipc.new_stream(self._file, schema)
+        # An empty batch, because Arrow writes the header with the first one.
+        self._writer.write_batch(pa.record_batch([pa.array([], pa.int64())], schema=pa.schema(FIELDS)))
         self._sync()
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
 
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".rewrite")
@@ -163,6 +181,8 @@ def _read_stream(file: BinaryIO) -> tuple[dict[str, Any] | None, list[tuple[Any,
     try:
         while True:
             got = reader.read_next_batch_with_custom_metadata()
+            if not got.custom_metadata:
+                continue  # the empty one behind the header
             answers.append(_answer(json.loads(got.custom_metadata[KEY]), got.batch))
     except (StopIteration, pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return header, answers

@@ -36,7 +36,9 @@ def asking(
         omega,
         accountant,
         system_source(),
-        lambda charge, answer: recorded.append((charge.question, answer)),
+        lambda charges, answers: recorded.extend(
+            (charge.question, answer) for charge, answer in zip(charges, answers, strict=True)
+        ),
         lambda: None,
         (),
         bill,

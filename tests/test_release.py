@@ -282,6 +282,55 @@ def test_resuming_with_another_spec_is_refused(dpsynth, people, tmp_path):
     assert "another spec" in ran.err
 
 
+def test_an_older_copy_of_the_unfinished_release_is_refused_so_no_question_gets_a_second_answer(
+    dpsynth, people, tmp_path
+):
+    people("pmm")
+    killed(tmp_path, "answer", 1)
+    partial = next((tmp_path / "out").glob(".people.*.partial"))
+    old = partial.read_bytes()
+    assert dpsynth("release", "spec.yaml", "--resume").code == 0
+    published = (tmp_path / "out/people.csv").read_bytes()
+    partial.write_bytes(old)
+    ran = dpsynth("release", "spec.yaml", "--resume")
+    assert ran.code == 4
+    assert "answers are never drawn a second time" in ran.err
+    assert (tmp_path / "out/people.csv").read_bytes() == published
+    # Nor in another folder, where the same spec would publish beside it.
+    other = tmp_path / "copy" / partial.name
+    other.parent.mkdir()
+    other.write_bytes(old)
+    assert dpsynth("release", "spec.yaml", "--resume", "-o", "copy/people.csv").code == 4
+    assert not (tmp_path / "copy/people.csv").exists()
+
+
+def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch):
+    import dpsynth_cli.release as releases
+    from dpsynth_cli.trusted.ledger import Ledger
+
+    people("marginals")
+    created = releases.Partial.create
+
+    def aborted(path, header):
+        with Ledger(tmp_path / "ledger.sqlite") as ledger:
+            ledger.abort(header["release"]["id"], "somebody else")
+        return created(path, header)
+
+    monkeypatch.setattr(releases.Partial, "create", aborted)
+    monkeypatch.setattr(releases, "sum_over", None)
+    ran = dpsynth("release", "spec.yaml")
+    assert ran.code == 4
+    assert "no row may be read for it" in ran.err
+    assert "Nothing was spent." in ran.err
+
+
+def test_the_audit_states_epsilon_exactly(dpsynth, people, tmp_path):
+    assert dpsynth("release", people("marginals", "1.00000049999999")).code == 0
+    audit = json.loads((tmp_path / "out/people.audit.public.json").read_text())
+    assert audit["guarantee"]["epsilon"] == "1.00000049999999"
+    assert "e^1.00000049999999" in audit["guarantee"]["statement"]
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

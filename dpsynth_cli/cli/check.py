@@ -59,7 +59,7 @@ def command(
         from dpsynth_cli.trusted.read import open_scan
 
         with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
-            report["data"] = asdict(count_problems(scan))
+            report["data"] = {"confidential": True} | asdict(count_problems(scan))
     if json:
         print_json(report)
     else:

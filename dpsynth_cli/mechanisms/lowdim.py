@@ -113,7 +113,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         if plan.counts is not None:
             again = replace(plan.asked["mean"], step="mean again", share=plan.counts)
             centres = _centres(sums, ask([again])[0], plan, present)
-        spreads = found or [None] * len(rows)
+        spreads: Sequence[Spread | None] = found or [None] * len(rows)
         pieces = [_normal(*each) for each in zip(sizes.rows.tolist(), centres, spreads, strict=True)]
 
     # X'' = X' + mean, metric projection (Algorithm 1, E12).
@@ -304,18 +304,13 @@ def _drawing(
     d, block = len(omega.modelled), max(1, min(ROWS, NUMBERS // len(omega.modelled)))
 
     def points(piece: Piece, cell: np.ndarray, rng: np.random.Generator) -> Floats:
-        y = np.repeat(piece.mean[:, None], len(cell), axis=1)
+        y = piece.factor @ normals((piece.factor.shape[1], len(cell)), rng)
+        y += piece.mean[:, None]
         if piece.vectors.shape[1]:
-            x = piece.measure.corner[cell] + piece.measure.width * rng.random(
-                (len(cell), len(piece.measure.width))
-            )
-            y += piece.vectors @ finely(x).T
-        if piece.factor.shape[1]:
-            y += piece.factor @ normals((piece.factor.shape[1], len(cell)), rng)
+            inside = rng.random((len(cell), len(piece.measure.width)))
+            y += piece.vectors @ finely(piece.measure.corner[cell] + piece.measure.width * inside).T
         if piece.sd.any():
-            e = normals((d, len(cell)), rng)
-            e *= piece.sd[:, None]
-            y += e
+            y += normals((d, len(cell)), rng, piece.sd)
         return y
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
@@ -323,13 +318,10 @@ def _drawing(
         for part in portions(counts, rng, block) if rows else ():
             cell = shuffled(part, rng)
             label = owner[cell]
-            if len(pieces) == 1:
-                y = points(pieces[0], cell, rng)
-            else:
-                y = np.empty((d, len(cell)))
-                for k, piece in enumerate(pieces):
-                    own = np.flatnonzero(label == k)
-                    y[:, own] = points(piece, cell[own] - start[k], rng)
+            y = np.empty((d, len(cell)))
+            for k, piece in enumerate(pieces):
+                own = np.flatnonzero(label == k) if len(pieces) > 1 else slice(None)
+                y[:, own] = points(piece, cell[own] - start[k], rng)
             codes = to_codes(y, [column.size for column in omega.modelled], rng)
             for column, code, rate in zip(omega.modelled, codes, missing, strict=True):
                 if rate > 0:

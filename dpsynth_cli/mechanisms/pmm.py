@@ -42,11 +42,11 @@ DEEPEST = 24
 @dataclass(frozen=True)
 class Params:
     depth: int | None = parameter(
-        None, "r, how often Omega is halved; auto: log2 of epsilon n, and -4, -1, 2, 4, 4 by number of columns",
+        None, "r, how often Omega is halved; auto: log2 of epsilon n, and -4, -1, 2, 4, 4 by columns",
         low=1, high=DEEPEST, auto=True,
     )  # fmt: skip
     fanout: int | None = parameter(
-        None, "cells of a measured level in one of the level above, a power of two; auto: 16, from 3 columns 32",
+        None, "cells of a measured level in one of the level above, a power of two; auto: 16 or 32",
         low=2, high=256, auto=True,
     )  # fmt: skip
     consistency: str = parameter(
@@ -240,12 +240,13 @@ def level_diameter(j: int, d: int) -> float:
 def paper_bound(d: int, epsilon: float, n: float, neighbours: str = "add_remove") -> float:
     """The paper's bound on the expected W1 distance, l_inf in the unit cube: 3/2 S^2 / (epsilon n) + delta.
 
-    Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The larger
-    of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it has 2 sqrt(2) in
-    Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the root has none.
+    Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The
+    larger of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it prints
+    2 sqrt(2) in Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the
+    root has none.
 
     >>> round(paper_bound(1, 1.0, 1e5), 4), round(paper_bound(2, 1.0, 1e5), 3)
-    (0.0044, 0.042)
+    (0.0044, 0.167)
     """
     r = max(1, round(math.log2(max(2.0, epsilon * n))) + min(d - 2, 0))
     first, moved = (0, 1) if neighbours == "add_remove" else (1, 2)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -109,6 +110,7 @@ def _heavy(omega: Domain, lattice: Lattice) -> bool:
     return lattice.size > MOST or seconds * omega.classes > SECONDS or size * omega.classes > BYTES
 
 
+@lru_cache(maxsize=8)
 def _largest(omega: Domain, metric: str) -> Lattice:
     scales = _scales(omega)
     most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST)

@@ -83,15 +83,11 @@ def fitted(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spread]]:
 
     Twice: when the covariances are known, the second moments say something about the means as well.
     """
-    if sums.by_class is None and len(sums.sizes) == 1:
-        moments, noise = sums.second[None], sums.second_noise
-    elif sums.by_class is not None:
-        sums = _reconciled(sums)
-        moments, noise = sums.by_class, sums.class_noise
-    else:
-        return centred(sums), _spreads(sums, keep)
-    assert moments is not None
-    sums = _sharpened(sums, moments, noise, _spreads(sums, keep))
+    sums = _reconciled(sums)
+    if sums.by_class is not None:
+        sums = _sharpened(sums, sums.by_class, sums.class_noise, _spreads(sums, keep))
+    elif len(sums.sizes) == 1:
+        sums = _sharpened(sums, sums.second[None], sums.second_noise, _spreads(sums, keep))
     return centred(sums), _spreads(sums, keep)
 
 
@@ -146,7 +142,8 @@ def _spreads(sums: Sums, keep: int | None) -> list[Spread]:
 
 def _reconciled(sums: Sums) -> Sums:
     """The classes' second moments add up to those of all rows; what they differ by is divided alike."""
-    assert sums.by_class is not None
+    if sums.by_class is None:
+        return sums
     added, noise = sums.by_class.sum(axis=0), sums.class_noise * len(sums.sizes)
     trust = noise / (noise + sums.second_noise)
     second = added + trust * (sums.second - added)

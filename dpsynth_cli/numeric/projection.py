@@ -79,13 +79,13 @@ def cubes(widths: Floats, cells: float) -> tuple[int, ...]:
     return tuple(int(k) for k in np.maximum(1, np.rint(widths / high)))
 
 
-def normals(shape: tuple[int, int], rng: Generator) -> Floats:
-    """Standard normal numbers, rounded."""
-    x = rng.standard_normal(shape)
-    x *= 2.0**BITS
-    np.rint(x, out=x)
-    x *= 2.0**-BITS
-    return x
+def normals(shape: tuple[int, int], rng: Generator, sd: Floats | None = None) -> Floats:
+    """Standard normal numbers, rounded; with `sd`, each row times its own."""
+    whole = rng.standard_normal(shape, dtype=np.float32)
+    whole *= np.float32(2**BITS)
+    np.rint(whole, out=whole)
+    scale = np.ones(shape[0]) if sd is None else sd
+    return np.asarray(whole * (scale * 2.0**-BITS)[:, None])
 
 
 def to_codes(y: Floats, sizes: Sequence[int], rng: Generator) -> list[Ints]:

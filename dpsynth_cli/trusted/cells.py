@@ -55,7 +55,8 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         raise ValueError("edges must cover all codes")
     if isinstance(axis, Affine):
         q = 2**axis.bits - 1
-        if len(axis.weights) != len(axis.columns) or sum(map(abs, axis.weights)) * q >= 2**53:
+        fits = len(axis.weights) == len(axis.columns) and 1 <= axis.bits <= 28
+        if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
             raise ValueError("weights do not fit")
 
 

@@ -31,7 +31,7 @@ class TranscriptMismatch(ValueError):
 
 
 SumOver = Callable[[Sequence[Question]], tuple[list[Ints], int]]
-Record = Callable[[Charge, Answer], None]
+Record = Callable[[Sequence[Charge], Sequence[Answer]], None]
 
 
 def open_curator(
@@ -46,7 +46,7 @@ def open_curator(
 ) -> Asking:
     """The `ask` of one release.
 
-    `before_rows` is called once, before the first row is read. `record` makes an answer durable and
+    `before_rows` is called before rows are read, each time. `record` makes answers durable and
     returns only then; the mechanism sees no answer that is not recorded. `recorded` are the answers
     of an interrupted run, (question as JSON, answer) in order: they are charged and given again,
     and nothing that they answer is asked a second time. `bill` receives every charge, in order.
@@ -54,10 +54,8 @@ def open_curator(
     if type(source) is not SystemSource:
         raise TypeError("privacy noise comes from the operating system's generator only")
     earlier = list(recorded)
-    opened = False
 
     def answer(questions: Sequence[Question]) -> list[Answer]:
-        nonlocal opened
         charges = [charge_for(question, omega, accountant) for question in questions]
         accountant.charge([charge.price for charge in charges])
         bill.extend(charges)
@@ -69,15 +67,14 @@ def open_curator(
             answers.append(again)
         fresh = charges[len(answers) :]
         if fresh:
-            if not opened:
-                before_rows()
-                opened = True
+            before_rows()
             sums, _ = sum_over([charge.question for charge in fresh])
+            given = []
             for charge, exact in zip(fresh, sums, strict=True):
                 noisy = exact + noise_for(charge, omega, source)
-                given = Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd)
-                record(charge, given)
-                answers.append(given)
+                given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
+            record(fresh, given)
+            answers += given
         return answers
 
     def sd(question: Question) -> float:

@@ -73,19 +73,20 @@ def unlisted_code(column: Column) -> int:
 
 
 def codes(values: Values, column: Column) -> Codes:
-    """The codes of values read by `from_text` or `from_arrow`."""
-    if column.categorical:
-        result = values.astype(np.int32)
-        result[values == UNLISTED] = unlisted_code(column)
-        result[values == MISSING] = missing_code(column)
-        return result
-    if column.type == "continuous":
-        result = _on_grid(values, float(column.lower), float(column.upper))
-    else:
-        result = _on_steps(values, column)
-    if column.nullable:
-        result[_missing(values)] = column.size
-    return result
+    """The codes of values read by `from_text` or `from_arrow`: always one of the column's codes."""
+    with np.errstate(all="ignore"):
+        if column.categorical:
+            result = values.astype(np.int32)
+            result[values == UNLISTED] = unlisted_code(column)
+            result[values == MISSING] = missing_code(column)
+        else:
+            if column.type == "continuous":
+                result = _on_grid(values, float(column.lower), float(column.upper))
+            else:
+                result = _on_steps(values, column)
+            if column.nullable:
+                result[_missing(values)] = column.size
+        return np.clip(result, 0, column.codes - 1, out=result)
 
 
 def _missing(values: Values) -> NDArray[np.bool_]:
@@ -283,7 +284,9 @@ def _to_floats(array: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     floats: NDArray[np.float64] = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return floats
+    # One kind of NaN: what numpy makes of a signalling one depends on its place in the batch.
+    unknown = np.isnan(floats)
+    return np.where(unknown, np.nan, floats) if unknown.any() else floats
 
 
 def _to_ticks(type: pa.DataType, divisor: int = 1) -> Callable[[pa.Array], NDArray[np.int64]]:

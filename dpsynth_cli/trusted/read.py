@@ -297,7 +297,7 @@ class ParquetScan:
     def _check(self, file: Path) -> tuple[int, list[str]]:
         """The file's number of rows, and the categorical columns to read by their distinct labels."""
         schema, rows = _parquet_schema(file)
-        _check_names(str(file), self.columns, schema.names)
+        _check_names(str(file), self.columns, schema.names, show=True)
         labels = []
         for column in self.columns:
             type = schema.field(column.name).type
@@ -385,14 +385,20 @@ def _reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
 
 
-def _check_names(shown: str, columns: Sequence[Column], names: Sequence[str], hint: str = "") -> None:
-    """Every declared column is there, once."""
+def _check_names(
+    shown: str, columns: Sequence[Column], names: Sequence[str], hint: str = "", show: bool = False
+) -> None:
+    """Every declared column is there, once.
+
+    Only with `show` may a message name what is there instead: the first line of a CSV file without a header
+    is somebody's row.
+    """
     times = Counter(names)
     missing = [column.name for column in columns if not times[column.name]]
     if missing:
         raise FileError(
             f"{shown} has no column{'s' * (len(missing) > 1)} "
-            + ", ".join(f"{name!r}{_nearest(name, names)}" for name in missing)
+            + ", ".join(f"{name!r}{_nearest(name, names) if show else ''}" for name in missing)
             + ".",
             next_step=hint or "Correct `columns` in the spec, or the header of the file.",
         )

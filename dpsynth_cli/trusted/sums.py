@@ -41,6 +41,7 @@ from dpsynth_cli.trusted.cells import (
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, clip_bound, largest_entry
 
 Codes = Mapping[str, np.ndarray]
+MAX_CELLS = 2**28
 
 
 def classes_of(question: Question, omega: Domain) -> int:
@@ -121,6 +122,8 @@ def check_question(question: Question, omega: Domain) -> None:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
             if any(omega[name].type == "nominal" for name in columns):
                 raise ValueError("a nominal column has no moments")
+            if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
+                raise ValueError("too many bits: a row's norm would not fit in 64 bits")
         case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
             if len(axes) < 2 or (scores is not None and diagonal):
                 raise ValueError("a Gram has at least two axes, and scores have no diagonal")
@@ -130,6 +133,8 @@ def check_question(question: Question, omega: Domain) -> None:
                 fits = [len(row) == axis_cells(axis, omega) for row, axis in zip(scores, axes, strict=True)]
                 if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
                     raise ValueError("scores do not fit their axes or their bits")
+    if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
+        raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_entry(statistic) * MAX_ROWS >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
 
@@ -216,7 +221,8 @@ class Tally:
             start += k
         for name in sums.columns:
             x = fixed_point(batch.codes[name], self.omega[name], sums.bits)
-            tables[:, start] = np.bincount(cells, weights=x, minlength=count)  # below 2^53: exact
+            assert len(x) * (2**sums.bits - 1) < 2**53, "a batch too large for exact float sums"
+            tables[:, start] = np.bincount(cells, weights=x, minlength=count)
             start += 1
         # Layout: block by class, and inside a block one table after the other.
         lengths = lengths_of(question, self.omega)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms import psmm
 from dpsynth_cli.mechanisms.psmm import MECHANISM, ROWS, Params, fits
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import closest_by_flow
@@ -244,13 +245,14 @@ def test_auto_takes_epsilon_n_over_8_cells_and_over_4_from_three_columns_on():
     assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
 
 
-def test_auto_is_capped_by_what_is_feasible():
-    stage = Column("o", "ordinal", categories=("low", "mid", "high"))
-    omega = Domain((continuous("x"), stage), "add_remove", rows_hint=10**9)
-    codes = {"x": np.zeros(1, np.int64), "o": np.zeros(1, np.int64)}
-    model, _, _ = released(omega, codes)
+def test_auto_is_capped_by_what_is_feasible(monkeypatch):
+    monkeypatch.setattr(psmm, "SECONDS", 0.5)
+    psmm._largest.cache_clear()
+    omega = Domain((continuous("x"), continuous("y"), continuous("z")), "add_remove", rows_hint=10**9)
+    model, _, _ = released(omega, clusters(10, 3))
     assert fits(omega, Params(cells=model.facts["cells"])) == []
-    assert fits(omega, Params(cells=8 * model.facts["cells"])) != []
+    assert fits(omega, Params(cells=2 * model.facts["cells"])) != []
+    psmm._largest.cache_clear()
 
 
 def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():

@@ -53,16 +53,16 @@ class Steps:
         tally.add(ROWS, 1000)
         return tally.sums(), 1000
 
-    def record(self, charge, answer):
+    def record(self, charges, answers):
         self.seen.append("durable")
-        self.kept.append((as_json(charge.question), answer))
+        self.kept += [(as_json(c.question), answer) for c, answer in zip(charges, answers, strict=True)]
 
 
 def test_the_charge_comes_before_the_rows_and_durability_before_the_answer():
     steps = Steps()
     steps.ask([level(2, Fraction(1, 2)), level(1, Fraction(1, 4))])
     steps.ask([level(1, Fraction(1, 4))])
-    assert steps.seen == ["charged", "read for 2", "durable", "durable", "read for 1", "durable"]
+    assert steps.seen == ["charged", "read for 2", "durable", "charged", "read for 1", "durable"]
     assert steps.accountant.spent == 1
     assert [charge.price.cost for charge in steps.bill] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]
 

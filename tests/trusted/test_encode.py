@@ -401,3 +401,18 @@ def test_which_arrow_types_can_be_read_as_which_columns():
         assert readable(pa.timestamp("ns"), column) == (
             column.type in ("date", "datetime", "nominal", "ordinal")
         )
+
+
+@pytest.mark.parametrize("bits", [0x7FF0000000000001, 0xFFF0000000000001, 0x7FF8000000000000])
+@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize("type", ["continuous", "integer"])
+def test_every_nan_is_missing_wherever_it_stands_in_the_batch(bits, nullable, type):
+    column = Column("x", type, lower=0, upper=8, nullable=nullable)
+    rest = encode_arrow(pa.array([4.0]), column)[0]
+    for rows in range(1, 18):
+        for place in range(rows):
+            values = np.full(rows, 4.0).view(np.uint64)
+            values[place] = bits
+            codes = encode_arrow(pa.array(values.view(np.float64), from_pandas=False), column)
+            assert codes[place] == (column.size if nullable else 0)
+            assert (np.delete(codes, place) == rest).all()

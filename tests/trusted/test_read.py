@@ -456,11 +456,12 @@ def test_a_first_line_that_is_no_header(tmp_path, monkeypatch):
     )
 
 
-def test_missing_columns_are_named_with_the_nearest(tmp_path):
+def test_missing_columns_are_named_but_of_a_csv_header_nothing_is_quoted(tmp_path):
+    # The first line of a file without a header is somebody's row.
     wanted = [Column("Age", "integer"), Column("zip", "integer"), AGE]
     path = written(tmp_path, BODY)
     fix = f"{NOTHING} Correct `columns` in the spec, or the header of the file."
-    assert refusal(path, wanted) == f"{path} has no columns 'Age' (nearest: 'age'), 'zip'.\n{fix}"
+    assert refusal(path, wanted) == f"{path} has no columns 'Age', 'zip'.\n{fix}"
     path = parquet(tmp_path / "t.parquet", name=None)
     assert refusal(path) == f"{path} has no column 'name'.\n{fix}"
 

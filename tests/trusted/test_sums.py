@@ -256,6 +256,9 @@ def test_only_the_columns_that_are_asked_for_are_read():
         Moments(("k",), 8, 2),
         Moments(("x",), 8, 3),
         Moments(("x",), 15, 2),
+        Moments(("x",) * 129, 28, 1, Fraction(1)),  # a row's norm would wrap around
+        CellCounts(Cells((Halves("x", 29),), (0,) * 29)),
+        CellCounts(Cells((Affine(("x",), (1,), (0, 1), 40),))),
         Moments((), 8, 1),
         Gram((Halves("x", 2),)),
         Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
