@@ -45,3 +45,11 @@ class FileError(DpsynthError):
     """A file cannot be read or written."""
 
     exit_code = 5
+
+
+class Interrupted(DpsynthError):
+    """Somebody stopped it: Ctrl-C (130) or SIGTERM (143)."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("interrupted.")
+        self.exit_code = exit_code

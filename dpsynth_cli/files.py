@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsynth_cli.errors import FileError
+from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.spec import Spec
 
 
@@ -27,7 +28,7 @@ class Files:
         if spec.output == "-":
             return cls(Path.cwd(), spec.name, None)
         path = Path(spec.output)
-        return cls(path.parent, path.name.split(".")[0] if path.name[0] != "." else path.stem, path)
+        return cls(path.parent, path.stem, path)
 
     @property
     def path(self) -> str:
@@ -80,8 +81,21 @@ class Files:
                 f"cannot write to {self.folder}: {error.strerror}.",
                 next_step="Choose another folder with --output.",
             ) from None
+        self._check_own()
         if self.output is not None and self.output.is_dir():
             raise FileError(f"the output {self.output} is a folder.", next_step="Name a file with --output.")
+
+    def _check_own(self) -> None:
+        """Refuse to put this release's transcript and audit over those of another table."""
+        try:
+            other = json.loads(self.public_audit.read_bytes())["output"]["file"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        if other != self.output_name:
+            raise UsageError(
+                f"{self.public_audit} belongs to the release of {other}: its receipts would be lost.",
+                next_step="Choose an output with another name, or move those files away.",
+            )
 
 
 @contextmanager

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpsynth_cli import __version__, audit
-from dpsynth_cli.errors import DpsynthError, FileError, UsageError, VerificationError
+from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Question
 from dpsynth_cli.spec import Spec, from_document, public_document
@@ -29,6 +31,10 @@ from dpsynth_cli.trusted.read import Scan, open_scan
 from dpsynth_cli.write import Pending, write_table
 
 Progress = Callable[[str, int, int | None], None]  # what is going on, how much more is done, of how much
+
+
+LARGEST_EPSILON = 1_000_000
+LARGEST_NOISE = 10**6  # rows
 
 
 def no_progress(what: str, done: int, whole: int | None) -> None:
@@ -277,7 +283,12 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
         )
         model = _run(spec, ask)
     except (KeyError, UsageError, ValueError) as error:
-        raise VerificationError(f"the transcript does not fit its own spec: {error}.", "") from None
+        made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
+        raise VerificationError(
+            f"the transcript does not fit its own spec: {error}.",
+            "",
+            f"It was made by dpsynth {made}; this is {__version__}.",
+        ) from None
     for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
         if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
             raise VerificationError("the transcript claims other noise than its shares pay for.", "")
@@ -287,10 +298,35 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
 
 
 def accountant_of(spec: Spec) -> Accountant:
-    """One currency a release: pure epsilon, or rho where the spec has a delta."""
-    if spec.privacy.delta is None:
-        return Accountant.pure(spec.privacy.epsilon)
-    return Accountant.zcdp(spec.privacy.epsilon, spec.privacy.delta)
+    """One currency a release: pure epsilon, or rho where the spec has a delta.
+
+    Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
+    """
+    privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
+    if privacy.epsilon > LARGEST_EPSILON:
+        raise UsageError(
+            f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
+            next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
+        )
+    if privacy.delta is None:
+        accountant = Accountant.pure(privacy.epsilon)
+    else:
+        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
+    if _noise(accountant) > LARGEST_NOISE:
+        raise UsageError(
+            f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
+            "million rows.",
+            next_step="Raise privacy.epsilon.",
+        )
+    return accountant
+
+
+def _noise(accountant: Accountant) -> float:
+    """The standard deviation of one count that gets the whole budget."""
+    try:
+        return accountant.price(Fraction(1), 1, 1).sd
+    except ValueError:
+        return math.inf
 
 
 def budget_of(accountant: Accountant) -> dict[str, Any]:
@@ -346,6 +382,8 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
         yield
     except BaseException as failure:
         error = failure
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            error = Interrupted(143 if isinstance(error, SystemExit) else 130)
         if isinstance(error, OSError):
             error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
         state = ledger.state(release_id)
@@ -379,10 +417,18 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     """More rows from a past release: reads no data, costs nothing."""
     from dpsynth_cli.transcript import load
 
+    if output != "-" and not output.endswith((".csv", ".parquet")):
+        raise UsageError(
+            f"the output {output} is not a .csv or .parquet file.", next_step="Name one, or - for CSV."
+        )
     transcript, _ = load(path)
     spec, model, _, _ = replay(transcript)
     spec = replace(spec, output=output)
     files = Files.of(spec)
+    if files.output is not None and files.public_audit.exists():
+        raise UsageError(
+            f"{output} is the table of a release: its audit is beside it.", next_step="Choose another name."
+        )
     files.check_writable()
     count = rows or (max(0, model.total) if spec.rows is None else spec.rows)
     pending = draw(spec, model, count, seed, files.path, progress)

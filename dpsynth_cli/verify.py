@@ -39,7 +39,7 @@ def verify(
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
-        files = Files(Path(folder), transcript.name.split(".")[0], again)
+        files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
         pending, rebuilt = compose(spec, recorded, model, accountant, bill, files, progress)
         pending.publish()
         findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))

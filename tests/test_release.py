@@ -349,13 +349,88 @@ def test_a_release_beyond_the_grant_reads_nothing(dpsynth, people, tmp_path, mon
     assert not list((tmp_path / "out").glob("*"))
 
 
-def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, monkeypatch):
+def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, tmp_path, monkeypatch):
+    import dpsynth_cli.release as releases
+
     spec = people("marginals")
     assert dpsynth("budget", "grant", "people", "1").code == 0
-    ran = dpsynth("release", spec, "--set", "privacy.epsilon=1e-30")
-    assert ran.code == 2
-    assert "would not fit in 64 bits" in ran.err
+
+    def full(*words):
+        raise OSError(28, "No space left on device", "people")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(releases.Partial, "create", full)
+        ran = dpsynth("release", spec)
+    assert ran.code == 5
+    assert ran.err == "Error: people: No space left on device.\nNothing was spent.\n"
     assert dpsynth("release", spec).code == 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "says"),
+    [("1e-7", None, "off by more than a million rows"), ("1e-30", "1e-9", "off by more than a million rows"),
+     ("1e100", None, "protects nobody")],
+)  # fmt: skip
+def test_an_epsilon_that_makes_no_sense_is_refused_and_costs_nothing(dpsynth, people, epsilon, delta, says):
+    spec = people("marginals", epsilon, delta=delta)
+    for command in ("check", "release"):
+        ran = dpsynth(command, spec)
+        assert ran.code == 2
+        assert says in ran.err
+    assert '"reserve"' not in spent(dpsynth)
+
+
+def test_small_but_sensible_budgets_are_not_refused(dpsynth, people):
+    for epsilon, delta in (("0.001", None), ("0.001", "1e-9")):
+        assert dpsynth("check", people("marginals", epsilon, delta=delta)).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("release", "--foo"), ("relase",), ("release",), ("sample", "x", "-n", "0"), ("budget", "grant", "p")],
+)
+def test_wrong_usage_is_2_and_not_a_bug(dpsynth, words):
+    ran = dpsynth(*words)
+    assert ran.code == 2
+    assert "bug" not in ran.err
+
+
+def test_whoever_stops_reading_does_no_harm(people, dpsynth, tmp_path):
+    people("marginals")
+    for words in ("release spec.yaml --json", "check spec.yaml"):
+        command = f"{sys.executable} -m dpsynth_cli {words} | true; exit ${{PIPESTATUS[0]}}"
+        ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=os.environ, capture_output=True)
+        assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_receipts_of_another_table_are_not_overwritten(dpsynth, people, tmp_path):
+    spec = people("marginals")
+    assert dpsynth("release", spec, "-o", "o/r.2024.csv").code == 0
+    assert dpsynth("release", spec, "-o", "o/r.2025.csv").code == 0
+    assert dpsynth("verify", "o/r.2024.audit.json").code == 0
+    ran = dpsynth("release", spec, "-o", "o/r.2025.parquet")
+    assert ran.code == 2
+    assert "belongs to the release of r.2025.csv" in ran.err
+    for name, says in (("o/r.2024.csv", "is the table of a release"), ("o/x.txt", "not a .csv or .parquet")):
+        ran = dpsynth("sample", "o/r.2024.transcript.arrow", "-o", name)
+        assert (ran.code, says in ran.err) == (2, True)
+    assert dpsynth("verify", "o/r.2024.audit.json").code == 0
+
+
+def test_ctrl_c_says_what_it_cost(dpsynth, people, monkeypatch):
+    import dpsynth_cli.release as releases
+
+    spec = people("marginals")
+
+    def stopped(*words):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(releases, "sum_over", stopped)
+        ran = dpsynth("release", spec)
+    assert ran.code == 130
+    assert ran.err.startswith("Error: interrupted.\nepsilon = 1 of people was spent. Then finish it")
+    assert dpsynth("release", spec, "--resume").code == 0
 
 
 def test_a_failure_after_the_first_row_says_that_it_is_spent(dpsynth, people, tmp_path, monkeypatch):

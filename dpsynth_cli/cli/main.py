@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TextIO, cast
 
-import click
 import typer
 
 from dpsynth_cli import __version__
@@ -50,24 +53,23 @@ def _top(
 def run() -> None:
     """Run the command line and exit with the contract's codes."""
     signal.signal(signal.SIGTERM, _terminated)
+    sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
         sys.exit(app(standalone_mode=False))
-    except click.exceptions.Abort:
-        _say("Interrupted.")
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
     except DpsynthError as error:
         _say(f"Error: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         _say("Interrupted.")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     except Exception as error:
+        if type(error).__name__ == "Abort":  # Typer's own words, in whichever library it keeps them
+            _say("Interrupted.")
+            sys.exit(130)
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if callable(show) and code is not None:
+            show()
+            sys.exit(code)
         # Never the error's own text: a library may have put a cell's content into it.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
@@ -79,9 +81,35 @@ def run() -> None:
         sys.exit(1)
 
 
+class _Forgiving:
+    """Standard output, but whoever stops reading it does no harm: a finished release stays finished."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._unless_closed():
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._unless_closed():
+            self._stream.flush()
+
+    @contextmanager
+    def _unless_closed(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _terminated(number: int, frame: object) -> None:
     sys.exit(128 + number)
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    typer.echo(text, err=True)

@@ -1,9 +1,9 @@
 """Counts in a subspace, for `lowdim`: a private measure on boxes along a few axes, by pmm or by psmm.
 
-Algorithms 8 and 9 of the thesis (4 and 5 of the paper) on the box of each class: its side along an axis v is
-four standard deviations to both sides of the mean, and ends where the image of the cube ends (E16). pmm is a
-tree that halves the longest side, a few of its levels measured, shares as in eq. (3.7) and normalised (E1),
-made consistent by least squares; psmm is a lattice of cubes and the closest measure in linf (E3, E5-E8).
+Algorithms 4 and 5 of the paper on the box of each class: its side along an axis v is four standard
+deviations to both sides of the mean, and ends where the image of the cube ends (E16). pmm is a tree that
+halves the longest side, with depth, levels and consistency as in `pmm.py` (E1, E2, E4); psmm is a lattice of
+cubes and the closest measure in linf, as in `psmm.py` (E3, E5-E8).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpsynth_cli.numeric.spectrum import Axes
 from dpsynth_cli.numeric.transport import closest, effort
 from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
 
-MOST = 3  # axes that are counted when nobody says how many: beyond, cells are too many for the rows
+MOST = 3  # axes that are counted if the spec does not say: with more, cells would be too many for the rows
 SIGMAS = 4
 DEEPEST = 20
 SECONDS = 60.0  # what psmm may take at worst, in all
@@ -55,24 +55,9 @@ class Measure:
     width: Floats
 
 
-def equivalent_epsilon(ask: Ask, omega: Domain, share: Fraction) -> float:
-    """The epsilon of discrete Laplace noise as large as that of counts with this share."""
-    sd = ask.sd(Question("counts", CellCounts(Cells(())), share, omega.strata))
-    return math.sqrt(2) * (2 if omega.neighbours == "replace_one" else 1) / max(sd, 0.1)
-
-
-def tree_depth(rows: float, epsilon: float) -> int:
-    """log2(epsilon n) - 3, as pmm."""
-    return min(max(1, round(math.log2(max(2.0, rows * epsilon))) - 3), DEEPEST)
-
-
-def counted(found: Axes, depth: int, dimension: int | None) -> int:
-    """How many of the axes are counted: all that were asked for; else as many as have four cells each."""
-    return len(found) if dimension is not None else min(len(found), MOST, max(1, depth // 2))
-
-
-def box(found: Axes, mean: Floats, count: int) -> Box:
-    """The box of the first axes about a mean."""
+def box(found: Axes, mean: Floats, dimension: int | None) -> Box:
+    """The box about a mean along all axes that the spec asks for, else along the first three."""
+    count = len(found) if dimension is not None else min(len(found), MOST)
     vectors = rounded(found.vectors[:, :count])
     centre, far = mean @ vectors, reach(vectors)
     half = SIGMAS * np.sqrt(np.maximum(found.seen[:count], found.edge))
@@ -88,24 +73,27 @@ def measures(
     share: Fraction,
     sizes: Sizes,
     boxes: Sequence[Box],
-    depth: int,
     bits: int,
 ) -> list[Measure]:
     """One measure a class, with its size as total, inside its box."""
-    if inside == "pmm":
-        return _by_tree(ask, omega, share, sizes, boxes, depth, bits)
-    return _by_lattice(ask, omega, share, sizes, boxes, bits)
+    epsilon = math.sqrt(2) / max(ask.sd(_question(omega, [Cells(())] * len(boxes), share)), 0.1)
+    by = _by_tree if inside == "pmm" else _by_lattice
+    return by(ask, omega, share, epsilon, sizes, boxes, bits)
 
 
 def _by_tree(
-    ask: Ask, omega: Domain, share: Fraction, sizes: Sizes, boxes: Sequence[Box], depth: int, bits: int
+    ask: Ask, omega: Domain, share: Fraction, epsilon: float, sizes: Sizes, boxes: Sequence[Box], bits: int
 ) -> list[Measure]:
-    count = max(box.vectors.shape[1] for box in boxes)
-    levels = list(range(depth, 0, -3 if count == 1 else -4))[::-1]
+    d = max(len(box.widths) for box in boxes)
+    rows = max(1.0, float(sizes.rows.mean()))
+    depth = round(math.log2(max(2.0, epsilon * rows))) + min(3 * d - 7, 4)
+    depth = min(max(1, depth), DEEPEST)
+    count = max(1, round(depth / (4 if d < 3 else 5)))
+    levels = [round(depth * (i + 1) / count) for i in range(count)]
     orders = [halvings(box.widths, depth if len(box.widths) else 0) for box in boxes]
 
-    # Noisy counts of every measured level; epsilon_j as the square root of the next level's diameters.
-    weights = [2.0 ** (0.5 * j * (1 - 1 / count)) for j in levels]
+    # Noisy counts of every measured level.
+    weights = [(0.8 if d == 1 else 1.0) ** i for i in range(count)]
     questions = []
     for j, own in zip(levels, budget.split(share, weights), strict=True):
         cells = [_halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
@@ -131,9 +119,9 @@ def _by_tree(
 
 
 def _by_lattice(
-    ask: Ask, omega: Domain, share: Fraction, sizes: Sizes, boxes: Sequence[Box], bits: int
+    ask: Ask, omega: Domain, share: Fraction, epsilon: float, sizes: Sizes, boxes: Sequence[Box], bits: int
 ) -> list[Measure]:
-    epsilon = equivalent_epsilon(ask, omega, share)
+    epsilon *= 2 if omega.neighbours == "replace_one" else 1
     shapes = []
     for n, part in zip(sizes.rows.tolist(), boxes, strict=True):
         most = max(1.0, n * min(1.0, epsilon / (8 if len(part.widths) < 3 else 4)))

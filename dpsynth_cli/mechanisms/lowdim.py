@@ -30,7 +30,7 @@ import numpy as np
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.mechanisms.inside import Box, Measure, box, counted, equivalent_epsilon, measures, tree_depth
+from dpsynth_cli.mechanisms.inside import Box, Measure, box, measures
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.classes import Spread, Sums, centred, fitted, fitted_alone
@@ -104,10 +104,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # The measure inside it (Algorithms 4 and 5), or more of the mean if there is no subspace.
     if plan.counts is not None and any(len(spread.found) for spread in found):
-        depth = tree_depth(float(rows.mean()), equivalent_epsilon(ask, omega, plan.counts))
-        counts = [counted(spread.found, depth, params.dimension) for spread in found]
-        boxes = [box(s.found, m, c) for s, m, c in zip(found, centres, counts, strict=True)]
-        inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, depth, BITS)
+        boxes = [box(s.found, centre, params.dimension) for s, centre in zip(found, centres, strict=True)]
+        inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, BITS)
         pieces = [_counted(*each) for each in zip(inside, centres, found, boxes, strict=True)]
     else:
         if plan.counts is not None:

@@ -90,10 +90,11 @@ def fits(omega: Domain, params: Params) -> list[str]:
     lattice = divided(_scales(omega), params.cells or 1, params.metric)
     if not _heavy(omega, lattice):
         return []
-    seconds, size = (part * omega.classes for part in effort(lattice))
+    seconds, size = effort(lattice)
     largest = _largest(omega, params.metric)
     what = (
-        f"psmm could take {seconds:,.0f} s and {size / 1e9:,.1f} GB for a lattice of {lattice.size:,} cells"
+        f"psmm could take {seconds * omega.classes:,.0f} s and {size / 1e9:,.1f} GB for a lattice of "
+        f"{lattice.size:,} cells"
     )
     what += f" for each of {omega.classes} classes" if omega.strata else ""
     if _heavy(omega, largest):
@@ -107,7 +108,7 @@ def _scales(omega: Domain) -> list[Scale]:
 
 def _heavy(omega: Domain, lattice: Lattice) -> bool:
     seconds, size = effort(lattice)
-    return lattice.size > MOST or seconds * omega.classes > SECONDS or size * omega.classes > BYTES
+    return lattice.size > MOST or seconds * omega.classes > SECONDS or size > BYTES
 
 
 @lru_cache(maxsize=8)

@@ -178,7 +178,8 @@ def _own_part(sums: Sums, k: int, found: Axes, factor: Floats, left: Floats) -> 
     seen = sums.by_class[k] / n - np.outer(mean, mean) + np.eye(len(mean)) * sums.mean_noise[k]
     difference = v.T @ (seen - factor @ factor.T - np.diag(left)) @ v
     noise = sums.class_noise / n**2 + _noise_of_squares(sums, sums.mean @ v)[k]
-    return np.asarray(v @ beyond_noise(difference, math.sqrt(noise)) @ v.T)
+    size = float(found.values.sum())
+    return np.asarray(v @ beyond_noise(difference, math.sqrt(noise), size) @ v.T)
 
 
 def _noise_of_squares(sums: Sums, mean: Floats) -> Floats:

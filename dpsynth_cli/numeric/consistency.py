@@ -133,11 +133,11 @@ def posterior(pair: Siblings) -> Floats:
     left = np.empty(pairs)
     for at in range(0, pairs, TEACHERS):  # in pieces that stay in the cache
         part = slice(at, at + TEACHERS)
-        stories, means, seen = _stories(Siblings(*(array[part] for array in pair)))
+        stories, means = _stories(Siblings(*(array[part] for array in pair)))
         told = [weight * story for weight, story in zip(weights, stories, strict=True)]
         likely = told[0] + told[1] + told[2]  # no matrix product: its last bits differ between machines
         mean = told[0] * means[0] + told[1] * means[1] + told[2] * means[2]
-        left[part] = np.divide(mean, likely, out=seen, where=likely > 1e-200)
+        left[part] = mean / likely
     return left
 
 
@@ -145,8 +145,8 @@ TEACHERS = 2**14
 PRIOR = np.array([0.5, 0.25, 0.25])  # before any split was seen; worth four splits
 
 
-def _stories(pair: Siblings) -> tuple[Floats, Floats, Floats]:
-    """How likely each story makes what was seen, the mean of x under it, and what was seen of x."""
+def _stories(pair: Siblings) -> tuple[Floats, Floats]:
+    """How likely each story makes what was seen, and the mean of x under it."""
     from scipy.special import ndtr  # 0.1 s to import
 
     p, f, seen = pair.parent, pair.room, clipped(pair)
@@ -161,7 +161,9 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats, Floats]:
     nothing, everything = normal(seen, tau), normal(seen - p, tau)
     one_side = (nothing + everything) / 2
     even = normal(seen - f * p, np.sqrt(tau2 + natural))
-    inside = np.maximum(ndtr((p - seen) / tau) - ndtr(-seen / tau), 1e-300)
+    side = np.where(seen < 0, -1.0, 1.0)  # of the two tails the one that is not rounded to 1
+    inside = np.abs(ndtr(side * (p - seen) / tau) - ndtr(side * -seen / tau))
+    inside = np.maximum(inside, 1e-280)  # never nothing: then x is what was seen
     stories = np.stack([one_side, even, inside / np.maximum(p, 1e-9)])
     means = np.stack(
         [
@@ -170,13 +172,15 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats, Floats]:
             seen + tau2 * (nothing - everything) / inside,
         ]
     )
-    return stories, means, seen
+    return stories, means
 
 
 def _taught(pair: Siblings) -> Floats:
     """The weights of the stories among these splits, by four rounds of EM from PRIOR."""
-    stories, _, _ = _stories(pair)
-    real = (pair.parent**2 > pair.left_variance / 4) & (pair.room > 0) & (pair.room < 1)
+    stories, _ = _stories(pair)
+    left, right = pair.left_variance, pair.right_variance
+    heard = 4 * pair.parent**2 * (left + right) > left * right  # rows are not far below their noise
+    real = heard & (pair.room > 0) & (pair.room < 1)
     stories = stories[:, real & (stories.sum(axis=0) > 1e-200)]
     weights = PRIOR
     for _ in range(4):

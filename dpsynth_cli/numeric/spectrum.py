@@ -71,18 +71,20 @@ def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
     return Axes(vectors * signs, seen, values, edge)
 
 
-def beyond_noise(difference: Floats, tau: float) -> Floats:
+def beyond_noise(difference: Floats, tau: float, size: float) -> Floats:
     """What a noisy symmetric matrix, whose true eigenvalues have either sign, says beyond its noise.
 
-    Each eigenvalue is kept in the part that its square has of itself and the noise's r^2 = tau^2 d. Here
-    nothing is cut off: a wrong small eigenvalue does little harm to a covariance that it only corrects.
+    Each eigenvalue is kept in the part that its square has of itself and the noise's r^2 = tau^2 d; all of
+    them in the part that size^2 has, `size` being what they may be expected to be at most. Nothing is cut
+    off: this corrects a covariance, and a small wrong correction does little harm.
 
-    >>> beyond_noise(np.diag([1.0, -3.0]), 0.5**0.5).round(6).tolist()
+    >>> beyond_noise(np.diag([1.0, -3.0]), 0.5**0.5, 100.0).round(3).tolist()
     [[0.5, 0.0], [0.0, -2.7]]
     """
     values, vectors = np.linalg.eigh(difference)
-    noise = tau**2 * len(difference)
-    return np.asarray((vectors * (values * (values**2 / (values**2 + noise)))) @ vectors.T)
+    noise = max(tau**2 * len(difference), 1e-300)
+    values *= values**2 / (values**2 + noise) * (size**2 / (size**2 + noise))
+    return np.asarray((vectors * values) @ vectors.T)
 
 
 def root(matrix: Floats) -> Floats:

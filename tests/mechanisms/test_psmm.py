@@ -189,6 +189,7 @@ def test_the_points_of_a_cell_fill_it_evenly_from_a_random_start(rows):
     boxes = np.histogram2d(table["x"], table["y"], bins=10)[0] / (rows / 100)
     assert 0.7 < boxes.min() <= boxes.max() < 1.3
     assert np.corrcoef(table["x"], table["y"])[0, 1] == pytest.approx(0, abs=0.02)
+    assert len(np.unique(table["x"] * GRID + table["y"])) > 0.999 * rows
     assert table["x"][0] != drawn(model, rows, seed=1)["x"][0]
     firsts = [drawn(model, 1, seed)["x"][0] / GRID for seed in range(300)]
     assert np.mean(firsts) == pytest.approx(0.5, abs=0.1)
@@ -202,6 +203,12 @@ def test_many_rows_come_in_blocks_that_add_up():
     sizes = [len(block["x"]) for block in model.draw(rows, np.random.default_rng(0))]
     assert sum(sizes) == rows
     assert max(sizes) < 1.01 * ROWS
+
+
+def test_rows_come_in_random_order():
+    omega = square("replace_one")
+    table = drawn(released(omega, clusters(4000))[0], 4000)
+    assert abs(np.corrcoef(np.arange(4000), table["x"])[0, 1]) < 0.1
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
@@ -241,6 +248,7 @@ def test_auto_takes_epsilon_n_over_8_cells_and_over_4_from_three_columns_on():
     cube = Domain((continuous("x"), continuous("y"), continuous("z")), "replace_one")
     assert released(square(), clusters(4000))[0].facts["lattices"] == [[22, 22]]
     assert released(square(), clusters(4000), 0.25)[0].facts["lattices"] == [[11, 11]]
+    assert released(square(), clusters(4200))[0].facts["lattices"] == [[23, 23]]  # the nearest to 525
     assert released(cube, clusters(4000, 3))[0].facts["lattices"] == [[10, 10, 10]]
     assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
 
@@ -263,10 +271,17 @@ def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():
         "mechanism.cells may be at most 174724 here"
     )
     assert fits(omega, Params(cells=174724)) == []
-    by_class = dataclasses.replace(mixed(), strata="s")
-    (refusal,) = fits(by_class, Params(cells=10**6))
-    assert "for each of 5 classes; mechanism.cells may be at most" in refusal
-    assert fits(by_class, Params(cells=int(refusal.split()[-2]))) == []
+
+
+def test_classes_take_their_time_one_after_the_other():
+    most = []
+    for labels in ("ab", "abcdefgh"):
+        omega = Domain((continuous("x"), continuous("y"), nominal("s", labels)), strata="s")
+        (refusal,) = fits(omega, Params(cells=10**6))
+        assert f"for each of {len(labels)} classes; mechanism.cells may be at most" in refusal
+        most.append(int(refusal.split()[-2]))
+        assert fits(omega, Params(cells=most[-1])) == []
+    assert most[1] < 0.5 * most[0]
 
 
 def test_too_many_nullable_columns_are_refused():
@@ -349,3 +364,24 @@ def test_nothing_but_negative_noise_gives_a_valid_release(neighbours):
     cells = drawn(model, 4000)
     spread = np.histogram2d(cells["x"], cells["y"], bins=5, range=[[0, GRID], [0, GRID]])[0]
     assert spread.max() < 1500  # E6: what is made is not all in one cell
+    if neighbours == "add_remove":
+        assert model.notes == (
+            "The private total is 0: rows, if any are asked for, are uniform over the lattice.",
+        )
+
+
+def test_what_noise_adds_in_all_is_taken_from_all_cells_alike():
+    """E6: three rows too many in every cell; by the distance alone they could be taken anywhere."""
+    omega = square("replace_one")
+    codes = {"x": np.full(400, GRID // 2), "y": np.full(400, GRID // 2)}
+    ask, _, _, _ = asking(codes, omega, 1000.0)
+
+    def raised(questions):
+        answers = ask(questions)
+        more = 3 if questions[0].step == "counts" else 0
+        return [dataclasses.replace(answer, values=answer.values + more) for answer in answers]
+
+    model = MECHANISM.run(Asking(raised, ask.sd), omega, Params(cells=25), MECHANISM.stages)
+    table = drawn(model, 400)
+    for name in ("x", "y"):
+        assert set(table[name] * 5 // GRID) == {2}

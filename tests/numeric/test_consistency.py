@@ -206,6 +206,19 @@ def test_the_posterior_is_finite_whatever_was_seen(rows):
     assert np.isfinite(result).all()
 
 
+@given(
+    st.floats(-500, 600), st.floats(0.1, 500), st.floats(0.5, 50), st.floats(0.05, 0.95), st.floats(0.1, 0.9)
+)
+def test_the_posterior_is_the_same_from_left_and_from_right(seen, p, tau, f, part):
+    left, right = 2 * tau**2 * part / 0.5, 2 * tau**2 * (1 - part) / 0.5
+    one = Siblings(*(np.array([x], float) for x in (seen, p - seen, left, right, p, f)))
+    other = Siblings(*(np.array([x], float) for x in (p - seen, seen, right, left, p, 1 - f)))
+    found = [np.clip(posterior(pair), 0, p)[0] for pair in (one, other)]
+    assert sum(found) == pytest.approx(p, rel=1e-6)
+    if seen < -3 * tau:
+        assert found[0] < p / 2 + 1e-9
+
+
 def test_a_level_is_treated_the_same_in_one_piece_and_in_many(monkeypatch):
     rng = np.random.default_rng(3)
     truth = rng.poisson(5, (5000, 2)).astype(float)

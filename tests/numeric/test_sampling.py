@@ -37,7 +37,16 @@ def test_whole_is_unbiased():
     assert np.abs(mean - masses / 7 * 3).max() < 0.04
 
 
+class Zero:
+    """A generator at the edge of its range."""
+
+    def random(self):
+        return 0.0
+
+
 def test_whole_is_not_fooled_by_rounding_before_empty_cells():
+    assert 49 * (1 / 49) < 1
+    assert whole(np.array([49.0, 0.0]), 1, Zero()).tolist() == [1, 0]
     masses = np.append(np.full(10**5, 0.1), np.zeros(10))
     for rows in (1, 3, 99_999, 10**9 + 7):
         counts = whole(masses, rows, np.random.default_rng(rows))
@@ -52,6 +61,12 @@ def test_portions_add_up_and_spread_each_count_evenly(counts, block, seed):
     assert np.min(parts) >= 0
     assert len(parts) == max(1, -(-int(counts.sum()) // block))
     assert (np.ptp(parts, axis=0) <= 2).all()
+
+
+def test_portions_of_rows_that_are_alone_are_of_the_same_size():
+    sizes = [part.sum() for part in portions(np.ones(10_000, int), np.random.default_rng(0), 1000)]
+    assert len(sizes) == 10
+    assert max(abs(size - 1000) for size in sizes) < 150
 
 
 def test_shuffled_has_each_index_as_often_as_said_and_no_order():
