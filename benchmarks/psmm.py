@@ -2,7 +2,7 @@
 
     python benchmarks/psmm.py times            # the closest measure: flow, sparse and dense linear programs
     python benchmarks/psmm.py accuracy [10]    # W1 at n = 4000, epsilon = 1, replace_one; how many seeds
-    python benchmarks/psmm.py crossover [5]    # psmm or pmm? W1 against n
+    python benchmarks/psmm.py crossover [5]    # psmm or pmm? W1 against epsilon n
 
 Simulated data only; times are CPU seconds of one thread; W1 is exact (an optimal assignment of all rows,
 l_inf in the unit cube), and noise is drawn anew every time.
@@ -181,17 +181,18 @@ def accuracy(seeds: int) -> None:
 
 
 def crossover(seeds: int) -> None:
-    print("W1 of psmm / W1 of pmm (both at their defaults), epsilon = 1, replace_one")
+    print("W1 of psmm / W1 of pmm, both at their defaults (W1 of psmm), n = 2000, replace_one")
     for d in (1, 2, 3, 4):
         for kind in ("clusters", "uniform"):
             ratios = []
-            for n in (250, 1000, 4000, 8000):
+            for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
                 each = {"psmm": 0.0, "pmm": 0.0}
                 for seed in range(seeds):
-                    rows = points(kind, n, d, np.random.default_rng(seed))
+                    rows = points(kind, 2000, d, np.random.default_rng(seed))
                     for name in each:
-                        each[name] += w1(rows, METHODS[name](rows)) / seeds
-                ratios.append(f"n = {n}: {each['psmm'] / each['pmm']:.2f} ({each['psmm']:.4f})")
+                        each[name] += w1(rows, release(name, rows, epsilon)) / seeds
+                shown = f"{each['psmm'] / each['pmm']:.2f} ({each['psmm']:.4f})"
+                ratios.append(f"epsilon n = {2000 * epsilon:.0f}: {shown}")
             print(f"d = {d} {kind:>8}: " + "  ".join(ratios), flush=True)
 
 

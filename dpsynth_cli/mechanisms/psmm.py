@@ -191,7 +191,10 @@ def _notes(omega: Domain, lattices: Sequence[Lattice], tau: Ints) -> tuple[str, 
 MECHANISM = Mechanism(
     name="psmm",
     summary="counts on one lattice, then the closest measure in the bounded-Lipschitz distance",
-    suits="",
+    suits=(
+        "2 or 3 mostly numeric columns and some thousand rows (W1 0.85 to 0.98 of pmm's on clusters, from "
+        "epsilon n = 600 on); one column or many rows: pmm"
+    ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Algorithmically Effective Differentially Private Synthetic Data "
         "(COLT 2023), Algorithms 1 and 2"

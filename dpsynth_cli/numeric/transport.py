@@ -9,6 +9,7 @@ functions find such a one exactly: no rounding, no tolerance. (`transport_lp` ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -83,11 +84,14 @@ def effort(lattice: Lattice) -> tuple[float, float]:
     A round of the flow passes over all arcs, and there is at most one for each distance. That is reached when
     one corner has everything; noise around clusters takes a third.
     """
-    long = [axis for axis in lattice.axes if axis.cells > 1]
-    if len(long) <= 1 and (lattice.metric == "linf" or not any(axis.apart for axis in lattice.axes)):
-        return 2e-5 * lattice.size, 400.0 * lattice.size
+    rowed = sum(axis.cells > 1 for axis in lattice.axes)
+    hubs = lattice.metric == "l1" and any(axis.apart for axis in lattice.axes)
+    fibres = 1 if lattice.metric == "l1" else math.prod(1 + axis.apart for axis in lattice.axes)
+    if rowed <= 1 and not hubs:
+        return 5e-6 * lattice.size + 2e-4 * fibres * rowed, 400.0 * lattice.size
     arcs = lattice.arcs(enough=2e7)
-    return 2e-5 * lattice.size + 2e-7 * arcs * lattice.diameter, 400.0 * lattice.size + 160.0 * arcs
+    seconds = 5e-6 * lattice.size + 4e-3 * fibres + 2e-7 * arcs * lattice.diameter
+    return seconds, 400.0 * lattice.size + 160.0 * arcs
 
 
 def closest(nu: Ints, total: int, lattice: Lattice) -> Closest:
@@ -96,12 +100,21 @@ def closest(nu: Ints, total: int, lattice: Lattice) -> Closest:
     Sums are made equal first (`debiased`); the distance is from there.
     """
     nu = debiased(nu, total)
-    long = [axis for axis in lattice.axes if axis.length > 1]
-    if lattice.metric == "linf" and any(axis.apart for axis in long):
+    if lattice.metric == "linf" and any(axis.apart for axis in lattice.axes):
         return _closest_by_fibre(nu, total, lattice)
+    return _closest_inside(nu, lattice, {})
+
+
+def _closest_inside(nu: Ints, lattice: Lattice, graphs: dict[Lattice, Graph]) -> Closest:
+    """With the total that nu has; graphs are made where there are none yet."""
+    long = [axis for axis in lattice.axes if axis.length > 1]
     if not long or (len(long) == 1 and not long[0].apart):
         return closest_on_a_line(nu, long[0].step if long else 1)
-    return closest_by_flow(nu, total, lattice.graph() if (nu < 0).any() else None, lattice.diameter)
+    if (nu >= 0).all():
+        return Closest(nu, 0)
+    if lattice not in graphs:
+        graphs[lattice] = lattice.graph()
+    return closest_by_flow(nu, int(nu.sum()), graphs[lattice], lattice.diameter)
 
 
 def closest_on_a_line(nu: Ints, step: int = 1) -> Closest:
@@ -113,21 +126,17 @@ def closest_on_a_line(nu: Ints, step: int = 1) -> Closest:
     return Closest(counts, step * int(np.abs(rising - prefix).sum()))
 
 
-def closest_by_flow(nu: Ints, total: int, graph: Graph | None, diameter: int) -> Closest:
+def closest_by_flow(nu: Ints, total: int, graph: Graph, diameter: int) -> Closest:
     """On any graph: what cells lack is fetched from cells that have it, by a flow of least cost.
 
     If nu has more than total, the rest of it is destroyed in proportion to what is left; if it has less,
-    what is made goes to the cells that are dearest to fill, and then to all evenly. (Without negative
-    counts no graph is needed.)
+    what is made goes to the cells that are dearest to fill, and then to all evenly.
     """
     surplus = int(nu.sum()) - total
     made = max(0, -surplus)
-    spare, lack = np.maximum(nu, 0), np.maximum(-nu, 0)
-    cost = 0
-    if graph is not None and lack.sum() > made:
-        hubs = np.zeros(graph.nodes - len(nu), np.int64)
-        spare, lack = np.append(spare, hubs), np.append(lack, hubs)
-        cost = _fetch(graph, spare, lack, int(lack.sum()) - made)
+    spare, lack = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
+    spare[: len(nu)], lack[: len(nu)] = np.maximum(nu, 0), np.maximum(-nu, 0)
+    cost = _fetch(graph, spare, lack, int(lack.sum()) - made)
     counts = spare[: len(nu)]
     counts = rescaled(counts, total) if surplus > 0 else counts + evenly(made - int(lack.sum()), len(nu))
     return Closest(counts, diameter * abs(surplus) + cost // 2)
@@ -135,24 +144,24 @@ def closest_by_flow(nu: Ints, total: int, graph: Graph | None, diameter: int) ->
 
 def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
     """Under linf, with equal sums: cells that differ in a category, or in what is missing, are a unit
-    distance apart whatever the rest. So each such fibre is a lattice of its own, and a fibre that has less
-    than nothing is filled from the others at one price, wherever it is taken.
+    distance apart whatever the rest. So each such fibre is a lattice of its own. One that has less than
+    nothing is filled from the others, wherever that is taken, and so filled that the rest costs least:
+    by the measure closest to what it lacks.
     """
+    if all(axis.cells == 1 for axis in lattice.axes):
+        lacking = int(np.maximum(-nu, 0).sum())
+        return Closest(levelled(nu, np.ones(len(nu)), total), lattice.side * lacking)
     fibres = list(_fibres(lattice))
     sums = np.array([nu[cells].sum() for cells, _ in fibres])
     wanted = levelled(sums, np.array([len(cells) for cells, _ in fibres]), total)
-    graphs = {part: part.graph() for part in {part for _, part in fibres} if part.size > 1}
+    graphs: dict[Lattice, Graph] = {}
     counts = np.zeros_like(nu)
     distance = 0
     for (cells, part), has, keeps in zip(fibres, sums.tolist(), wanted.tolist(), strict=True):
-        if has < 0:
-            distance += closest_by_flow(nu[cells], 0, graphs.get(part), lattice.side).distance
-        elif len(cells) == 1:
-            counts[cells] = keeps
-        else:
-            own = closest(nu[cells], has, part)
+        own = _closest_inside(nu[cells] if has >= 0 else -nu[cells], part, graphs)
+        distance += own.distance + lattice.side * max(0, -has)
+        if has >= 0:
             counts[cells] = rescaled(own.counts, keeps)
-            distance += own.distance
     return Closest(counts, distance)
 
 

@@ -178,11 +178,15 @@ class Coin:
         return cls(enclosure)
 
     def digits(self, n: int) -> int:
-        """floor(2^n p), certified: both ends of an enclosure agree."""
+        """floor(2^n p), certified: both ends of an enclosure agree.
+
+        p is 1, or not a dyadic fraction: then it is strictly below the upper end, which matters where p is so
+        close to 0 or 1 that no reasonable number of digits tells them apart.
+        """
         guard = 16
         while n not in self._digits:
             lo, hi = self._enclosure(n + guard)
-            if lo >> guard == hi >> guard:
+            if lo >> guard == max(lo, hi - 1) >> guard:
                 self._digits[n] = lo >> guard
             guard *= 2
         return self._digits[n]

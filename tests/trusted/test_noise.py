@@ -545,3 +545,11 @@ def test_an_independent_sampler_draws_the_same_distribution(name, parameter):
 
     assert disagreement(ours(parameter, n, SeededSource(13))) < 1
     assert disagreement(ours(parameter * F(5, 4), n, SeededSource(13))) > 1
+
+
+def test_a_scale_that_leaves_no_noise_takes_no_time_either():
+    source = SeededSource(1)
+    assert not discrete_laplace(F(1, 10**12), 100_000, source).any()
+    assert noise.Coin.zero(F(10**100)).digits(80) == 2**80 - 1
+    assert noise.Coin.exp(F(10**100)).digits(80) == 0
+    assert noise.Coin.exp(F(0)).digits(16) == 2**16

@@ -1,0 +1,25 @@
+"""Every mechanism has a config that runs on the sample data, and a test file."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from dpsynth_cli.mechanisms.registry import mechanisms
+from tests.conftest import ROOT
+
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def test_every_mechanism_has_a_config_and_a_test_file():
+    named = {yaml.safe_load(path.read_text())["mechanism"]["name"] for path in CONFIGS}
+    assert named == set(mechanisms())
+    assert all((ROOT / f"tests/mechanisms/test_{name}.py").exists() for name in mechanisms())
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_config_releases_and_verifies(dpsynth, tmp_path, path):
+    ran = dpsynth("release", path, "-o", tmp_path / "made.csv", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["rows"] > 1000
+    assert dpsynth("verify", tmp_path / "made.audit.public.json").code == 0
