@@ -323,6 +323,20 @@ def test_a_clip_lowers_the_noise_of_rows_that_lie_near_the_centre():
     assert noise[1]["mean"] < 0.3 * noise[0]["mean"]
 
 
+@pytest.mark.parametrize(
+    ("clip", "delta", "part"), [(None, None, 1), (None, 1e-6, 1), (2.0, None, 1), (2.0, 1e-6, 0.5)]
+)
+def test_the_edge_is_that_of_the_noise_that_was_drawn(clip, delta, part):
+    """Under a clip Gaussian noise above the diagonal has half the variance of that on it."""
+    d, n = 16, 40_000
+    x = np.clip(np.random.default_rng(7).normal(0.5, 0.05, (n, d)), 0, 1)
+    model, bill, _ = released(wide(d), codes_of(x), 5.0, delta, Params(clip=clip))
+    charge = next(c for c in bill if c.question.step == "moments")
+    unit = 2 * (2**charge.question.statistic.bits - 1)
+    tau = charge.price.sd / unit**2 / n * math.sqrt(part)
+    assert model.facts["noise_edge"] == pytest.approx(2 * tau * math.sqrt(d), rel=0.05)
+
+
 def test_drawing_repeats_itself_and_comes_in_blocks():
     omega = mixed()
     model, _, _ = released(omega, uniform(omega, 2000), 20)

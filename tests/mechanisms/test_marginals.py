@@ -8,6 +8,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import marginals
 from tests.asking import asking, drawn
+from tests.mechanisms.plain_ask import PlainAsk
 
 AGE = Column("age", "integer", lower=17, upper=90, nullable=True)
 GAIN = Column("gain", "integer", lower=0, upper=99_999)
@@ -101,3 +102,38 @@ def test_the_same_answers_and_seed_give_the_same_rows():
     one, other, third = drawn(model, 300, 5), drawn(model, 300, 5), drawn(model, 300, 6)
     assert all((one[name] == other[name]).all() for name in one)
     assert any((one[name] != third[name]).any() for name in one)
+
+
+def test_the_total_is_better_known_than_its_own_question_says():
+    omega = Domain(tuple(Column(f"c{i}", "nominal", categories=("a", "b")) for i in range(12)))
+    codes = {column.name: np.zeros(5000, int) for column in omega}
+    totals, sd = [], 0.0
+    for seed in range(60):
+        ask = PlainAsk(omega, codes, 0.5, seed=seed)
+        totals.append(marginals.run(ask, omega, marginals.Params(), STAGES).total)
+        assert ask.spent == 1
+        sd = ask.answers[0].sd
+    assert np.std(totals) < 0.7 * sd
+    assert abs(np.mean(totals) - 5000) < 0.5 * sd
+
+
+def test_a_spike_of_one_class_is_found_among_many_classes():
+    label = Column("label", "nominal", categories=tuple(f"k{i}" for i in range(20)))
+    omega = Domain((GAIN, label), strata="label")
+    rng = np.random.default_rng(0)
+    kind = rng.integers(20, size=20_000)
+    codes = {"gain": np.where(kind == 3, 777, rng.integers(0, 20_000, 20_000)), "label": kind}
+    ask = PlainAsk(omega, codes, 1.0, seed=1)
+    made = drawn(marginals.run(ask, omega, marginals.Params(), STAGES), 20_000)
+    assert (made["gain"][made["label"] == 3] == 777).mean() > 0.5
+    assert (made["gain"][made["label"] != 3] == 777).mean() < 0.1
+
+
+def test_with_many_rows_cells_are_finer_than_the_first_16():
+    omega = Domain((Column("x", "integer", lower=0, upper=4095),))
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4096, 200_000)
+    codes = {"x": x[x // 64 % 2 == 0]}  # every second of 64 stripes
+    ask = PlainAsk(omega, codes, 1.0, seed=0)
+    made = drawn(marginals.run(ask, omega, marginals.Params(), STAGES), 50_000)
+    assert (made["x"] // 64 % 2 == 0).mean() > 0.97

@@ -46,7 +46,7 @@ def asked(draw):
 
 
 @given(asked())
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_counts_are_those_of_the_core(case):
     omega, codes, question = case
     tally = Tally([question], omega)

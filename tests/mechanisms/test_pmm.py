@@ -230,3 +230,38 @@ def test_the_default_is_closer_than_the_papers_rule():
     ours = np.mean([w1(pmm.Params()) for _ in range(6)])
     paper = np.mean([w1(pmm.Params(consistency="uniform", levels="all")) for _ in range(6)])
     assert ours < 0.7 * paper
+
+
+@pytest.mark.parametrize("params", [pmm.Params(), pmm.Params(consistency="uniform", levels="all")])
+def test_rows_asked_of_nobody_are_still_possible_rows(params):
+    omega = Domain((Column("five", "integer", lower=0, upper=4), KIND), "replace_one")
+    codes = {"five": np.zeros(0, int), "kind": np.zeros(0, int)}
+    model = pmm.run(quiet(codes, omega), omega, params, STAGES)
+    assert model.total == 0
+    made = drawn(model, 5000)
+    assert set(made["five"]) == set(range(5))
+    assert set(made["kind"]) == set(range(3))
+
+
+@pytest.mark.parametrize(("d", "more"), [(1, -4), (2, -1), (3, 2), (4, 4), (5, 4)])
+def test_the_depth_grows_with_the_columns(d, more):
+    omega = Domain(
+        tuple(Column(f"c{i}", "continuous", lower=0.0, upper=1.0) for i in range(d)), "replace_one"
+    )
+    codes = {column.name: np.zeros(2048, int) for column in omega}
+    ask = Asking(quiet(codes, omega).answer, lambda question: math.sqrt(2))  # as with epsilon 1
+    assert pmm.run(ask, omega, pmm.Params(), STAGES).facts["depth"] == [11 + more]
+    paper = pmm.Params(consistency="uniform", levels="all")
+    assert pmm.run(ask, omega, paper, STAGES).facts["depth"] == [10 if d == 1 else 11]  # Corollary 3.11
+
+
+def test_the_papers_bound_holds_and_doubles_its_noise_under_replace_one():
+    omega = Domain((X,))
+    codes = table(omega, 4000)
+    ask, *_ = asking(codes, omega, 1.0)
+    made = drawn(pmm.run(ask, omega, pmm.Params(consistency="uniform", levels="all"), STAGES), 4000)
+    distance = np.abs(np.sort(made["x"]) - np.sort(codes["x"])).mean() / GRID
+    assert distance < pmm.paper_bound(1, 1.0, 4000) < 0.1
+    leaf = 2.0**-11
+    noise = [pmm.paper_bound(1, 1.0, 4000, relation) - leaf for relation in ("add_remove", "replace_one")]
+    assert noise[1] / noise[0] == pytest.approx(2 * 11**2 / 12**2)

@@ -59,6 +59,7 @@ def dense(counts, variances, room):
     return leaves, float(spread.sum())
 
 
+@settings(deadline=None)
 @given(trees())
 def test_two_passes_are_dense_least_squares(tree):
     counts, variances, room = tree
@@ -78,7 +79,7 @@ def test_two_passes_are_dense_least_squares(tree):
 
 @pytest.mark.parametrize("rule", RULES)
 @given(tree=trees(6), root=st.integers(0, 300))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_leaves_are_never_negative_add_up_to_the_root_and_stay_where_rows_can_be(rule, tree, root):
     counts, variances, room = tree
     if rule in (uniform, proportional):
@@ -193,6 +194,7 @@ def test_the_posterior_learns_which_story_a_level_tells(kind, better, monkeypatc
     assert learnt < 0.99 * error(posterior)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9), st.floats(0, 1e12), st.floats(0, 1e9)),
@@ -206,6 +208,7 @@ def test_the_posterior_is_finite_whatever_was_seen(rows):
     assert np.isfinite(result).all()
 
 
+@settings(deadline=None)
 @given(
     st.floats(-500, 600), st.floats(0.1, 500), st.floats(0.5, 50), st.floats(0.05, 0.95), st.floats(0.1, 0.9)
 )

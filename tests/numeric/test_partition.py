@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
@@ -15,6 +15,7 @@ from tests.mechanisms.plain_ask import PlainAsk
 SIZES = st.tuples(st.integers(1, 40), st.booleans())
 
 
+@settings(deadline=None)
 @given(SIZES, st.data())
 def test_every_code_lies_in_its_cell_and_cells_have_no_other(column, data):
     size, nullable = column
@@ -33,6 +34,7 @@ def test_every_code_lies_in_its_cell_and_cells_have_no_other(column, data):
         assert where == due
 
 
+@settings(deadline=None)
 @given(SIZES)
 def test_at_the_last_halving_every_code_is_alone(column):
     _, width = code_ranges(column, halvings(column))
@@ -52,6 +54,7 @@ def test_columns_take_turns_until_their_codes_are_alone():
     assert turns([(1, False)], 5) == ()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=3), st.integers(0, 7))
 def test_volumes_and_paths_are_the_counts_of_a_table_with_every_combination_of_codes_once(columns, depth):
     order = turns(columns, depth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.numeric.histogram import best_total, on_simplex
@@ -14,6 +14,7 @@ MASSES = st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=40).
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+@settings(deadline=None)
 @given(MASSES, st.integers(0, 10**6), SEEDS)
 def test_whole_adds_up_exactly_and_every_run_is_within_one_of_its_due(masses, rows, seed):
     counts = whole(masses, rows, np.random.default_rng(seed))
@@ -54,6 +55,7 @@ def test_whole_is_not_fooled_by_rounding_before_empty_cells():
         assert not counts[-10:].any()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=20).map(np.array), st.integers(1, 50), SEEDS)
 def test_portions_add_up_and_spread_each_count_evenly(counts, block, seed):
     parts = list(portions(counts, np.random.default_rng(seed), block))
@@ -75,6 +77,7 @@ def test_shuffled_has_each_index_as_often_as_said_and_no_order():
     assert 400 < (np.diff(index) != 0).sum() < 600
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(-50, 200), min_size=1, max_size=30).map(np.array),
     st.just(0.0) | st.floats(1e-3, 1e3),
@@ -91,6 +94,7 @@ def test_the_projection_on_the_simplex_is_the_nearest_point(noisy, total):
         assert (noisy[found == 0] <= level.mean() + 1e-6).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0.1, 1e6)), min_size=1, max_size=8))
 def test_the_best_total_is_the_least_squares_one(estimates):
     best = best_total(estimates)
