@@ -368,6 +368,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.05, "mean": 0.12, "moments": 0.43, "counts": 0.4},
+    stages={"total": 0.05, "mean": 0.16, "moments": 0.39, "counts": 0.4},
     fits=fits,
 )

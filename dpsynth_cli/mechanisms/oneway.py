@@ -121,8 +121,9 @@ def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
     for answer in answers:
         for own, block in zip(known, answer.blocks, strict=True):
             own.append((float(block.sum()), answer.sd**2 * len(block)))
-    best = np.array([max(0.0, best_total(own)) for own in known])
-    return on_simplex(best, float(sizes.rows.sum())) if omega.neighbours == "replace_one" else best
+    best = np.array([best_total(own) for own in known])
+    # Many small classes, each clipped at 0 by itself, would add up to too many rows.
+    return on_simplex(best, float((sizes.rows if omega.neighbours == "replace_one" else best).sum()))
 
 
 def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal:

@@ -123,7 +123,7 @@ def test_a_spike_of_one_class_is_found_among_many_classes():
     rng = np.random.default_rng(0)
     kind = rng.integers(20, size=20_000)
     codes = {"gain": np.where(kind == 3, 777, rng.integers(0, 20_000, 20_000)), "label": kind}
-    ask = PlainAsk(omega, codes, 1.0, seed=1)
+    ask = PlainAsk(omega, codes, 0.2, seed=1)
     made = drawn(marginals.run(ask, omega, marginals.Params(), STAGES), 20_000)
     assert (made["gain"][made["label"] == 3] == 777).mean() > 0.5
     assert (made["gain"][made["label"] != 3] == 777).mean() < 0.1

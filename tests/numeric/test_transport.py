@@ -199,8 +199,11 @@ def test_a_category_with_less_than_nothing_is_filled_evenly_from_the_others():
 
 
 def test_categories_give_up_the_same_amount_to_what_noise_made_negative():
-    labels = Lattice((Axis(1, apart=2),), 1)
-    assert closest(np.array([40, 3, -6]), 37, labels).counts.tolist() == [37, 0, 0]
+    found = closest(np.array([40, 3, -6]), 37, Lattice((Axis(1, apart=2),), side=5))
+    assert found.counts.tolist() == [37, 0, 0]
+    assert found.distance == 6 * 5
+    found = closest(np.array([20, 2, -3, 20, 2, -3]), 38, Lattice((Axis(2), Axis(1, apart=2)), side=5))
+    assert found.counts.reshape(2, 3).sum(axis=0).tolist() == [37, 1, 0]
 
 
 def test_ties_of_a_regression_lean_neither_way():
