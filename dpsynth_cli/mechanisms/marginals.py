@@ -6,19 +6,18 @@ column by itself, the class first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals, codes_from
+from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
-from dpsynth_cli.numeric.sampling import shuffled, whole
+from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, Block, Model
-
-ROWS = 2**17  # of a block
 
 
 @dataclass(frozen=True)
@@ -34,24 +33,26 @@ class Params:
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
-    marginals = ask_marginals(ask, omega, omega.modelled, sizes, rest, params.depth)
+    return independent(ask, omega, sizes, rest, params.depth)
+
+
+def independent(
+    ask: Ask,
+    omega: Domain,
+    sizes: Sizes,
+    share: Fraction,
+    depth: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> Model:
+    """The model for a share of the budget, once sizes are known: also what other mechanisms fall back to."""
+    marginals = ask_marginals(ask, omega, omega.modelled, sizes, share, depth)
     totals = np.array([mass.sum() for mass in next(iter(marginals.values())).masses])
     facts = {"cells": {name: len(marginal.first) for name, marginal in marginals.items()}}
 
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        for start in range(0, rows, ROWS):
-            count = min(ROWS, rows - start)
-            label = shuffled(whole(totals, count, rng), rng)
-            block = {column.name: np.empty(count, np.int64) for column in omega.modelled}
-            for k in range(omega.classes):
-                own = np.flatnonzero(label == k)
-                for name, marginal in marginals.items():
-                    block[name][own] = codes_from(marginal, k, len(own), rng)
-            if omega.strata:
-                block[omega.strata] = label
-            yield block
+    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
+        return {name: marginal.codes(k, rows, rng) for name, marginal in marginals.items()}
 
-    return Model(round(float(totals.sum())), draw, facts=facts)
+    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

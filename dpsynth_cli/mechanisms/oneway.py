@@ -41,12 +41,13 @@ class Marginal:
     width: Ints
     masses: list[Floats]
 
-
-def codes_from(marginal: Marginal, k: int, rows: int, rng: np.random.Generator) -> Ints:
-    """Codes of class k, as many of each run as its mass says, even inside it, in random order."""
-    at = shuffled(whole(marginal.masses[k], rows, rng), rng)
-    codes: Ints = marginal.first[at] + (rng.random(rows) * marginal.width[at]).astype(np.int64)
-    return codes
+    def codes(self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None)) -> Ints:
+        """Codes of class k (of these runs only), as many of each run as its mass says, even inside it, in
+        random order."""
+        first, width, mass = self.first[runs], self.width[runs], self.masses[k][runs]
+        at = shuffled(whole(mass if mass.any() else width.astype(np.float64), rows, rng), rng)
+        codes: Ints = first[at] + (rng.random(rows) * width[at]).astype(np.int64)
+        return codes
 
 
 def ask_marginals(

@@ -1,0 +1,81 @@
+"""A column as an attribute of few cells: what tables of several columns are made of.
+
+The cells are runs of the column's private marginal, joined until they are few: a code that many rows have
+stays alone, missing too, and the others are joined to about equal masses, so cells are finer where rows are.
+A row that is drawn in a cell gets its code from the marginal again, so numbers stay as fine as that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.oneway import Marginal
+from dpsynth_cli.questions import Bins, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column, its marginal, and the run at which each of its cells begins."""
+
+    column: Column
+    marginal: Marginal
+    start: Ints
+
+    @cached_property
+    def axis(self) -> Bins:
+        """The cells as a question names them."""
+        return Bins(self.column.name, (*self.marginal.first[self.start].tolist(), self.column.codes))
+
+    @property
+    def cells(self) -> int:
+        return len(self.start)
+
+    def masses(self, k: int) -> Floats:
+        """The mass of each cell in class k."""
+        return np.add.reduceat(self.marginal.masses[k], self.start)
+
+    def codes(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
+        """A code for each row of class k, given its cell: every cell's rows are spread as the marginal is."""
+        order = np.argsort(cells.astype(np.uint16 if self.cells < 2**16 else np.int64), kind="stable")
+        counts = np.bincount(cells, minlength=self.cells)
+        ends = np.append(self.start[1:], len(self.marginal.first))
+        codes = np.empty(len(cells), np.int64)
+        at = 0
+        for cell in np.flatnonzero(counts):
+            rows = int(counts[cell])
+            runs = slice(int(self.start[cell]), int(ends[cell]))
+            codes[order[at : at + rows]] = self.marginal.codes(k, rows, rng, runs)
+            at += rows
+        return codes
+
+
+def attribute(column: Column, marginal: Marginal, most: int) -> Attribute:
+    """The column in at most `most` cells (one more for missing); categories stay as they are."""
+    runs = len(marginal.first)
+    if column.categorical or runs <= most:
+        return Attribute(column, marginal, np.arange(runs))
+    values = runs - column.nullable  # missing is the last run
+    mass = np.sum(marginal.masses, axis=0)[:values]
+    start = joined(mass, most)
+    return Attribute(column, marginal, np.append(start, values) if column.nullable else start)
+
+
+def joined(mass: Floats, most: int) -> Ints:
+    """Where to begin cells so that they are at most `most`: heavy runs alone, others of about equal mass.
+
+    >>> joined(np.array([1.0, 1.0, 90.0, 1.0, 1.0, 1.0, 1.0]), 4).tolist()
+    [0, 2, 3, 5]
+    """
+    share = float(most)
+    while True:
+        heavy = mass >= mass.sum() / share if share > 1 else np.zeros(len(mass), bool)
+        light = np.where(heavy, 0.0, mass)
+        part = np.floor((np.cumsum(light) - light) / max(light.sum(), 1e-300) * max(1.0, share - heavy.sum()))
+        begins = np.append(True, heavy[1:] | heavy[:-1] | (np.diff(part) > 0))
+        if begins.sum() <= most or share <= 1:
+            return np.flatnonzero(begins)
+        share *= 0.9
