@@ -69,6 +69,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.02, "columns": 0.98},
+    stages={"total": 0.005, "columns": 0.995},
     fits=fits,
 )

@@ -29,7 +29,7 @@ from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Fl
 COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
 FEW = 7  # a column of at most 2^7 codes is counted code by code as well
 DEEPEST = 16
-COARSE_SHARE, SPIKE_SHARE = 0.65, 0.12  # of a column's share: its coarse level of two, its spikes
+COARSE_SHARE, SPIKE_SHARE = 0.65, 0.10  # of a column's share: its coarse level of two, its spikes
 PIECES = 2**14  # cells of the question about spikes, at most
 
 
@@ -59,8 +59,7 @@ def ask_marginals(
     depth: int | None = None,
 ) -> dict[str, Marginal]:
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
-    # Shares: noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
-    shares = budget.split(share, [math.sqrt(min(column.codes, 16)) for column in columns])
+    shares = budget.split(share, [_weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
     plans = [_plan(ask, omega, column, own, n, depth) for column, own in zip(columns, shares, strict=True)]
 
@@ -78,6 +77,16 @@ def ask_marginals(
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
         marginals[plan.column.name] = _with_spikes(marginals[plan.column.name], look, answer)
     return marginals
+
+
+def _weight(column: Column) -> float:
+    """Noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
+
+    Measured: of many cells most are empty and count for less, and a column of many codes, which a tree
+    smooths, counts as ten.
+    """
+    few = column.categorical or column.bits <= FEW + column.nullable
+    return math.sqrt(min(column.codes, 32) if few else 10)
 
 
 @dataclass(frozen=True)
