@@ -16,6 +16,7 @@ from math import sqrt
 import numpy as np
 
 from dpsynth_cli.trusted import noise
+from dpsynth_cli.trusted.source import system_source
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6), Fraction(2**55)]
 SIGMA2S = [Fraction(1, 4), Fraction(1), Fraction(100), Fraction(10**6), Fraction(10**12), Fraction(2**109)]
@@ -50,7 +51,7 @@ def opendp(kind: str, parameter: Fraction) -> Callable[[int], object] | None:
 
 def main() -> None:
     size = 1 << int(sys.argv[1] if len(sys.argv) > 1 else 22)
-    source, rng = noise.system_source(), np.random.default_rng()
+    source, rng = system_source(), np.random.default_rng()
     print(f"{size:,} values; nanoseconds of CPU a value (OpenDP: {size >> 12:,} values)")
     print(
         f"{'noise':<18}{'parameter':>12}{'ours':>8}{'numpy':>8}{'ours/numpy':>12}{'OpenDP':>9}{'OpenDP/ours':>13}"

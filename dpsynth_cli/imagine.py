@@ -15,8 +15,8 @@ from dpsynth_cli.release import accountant_of
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator
-from dpsynth_cli.trusted.noise import system_source
 from dpsynth_cli.trusted.prices import Charge
+from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.trusted.sums import Tally
 
 REFERENCE_ROWS = 20_000

@@ -25,9 +25,9 @@ from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
-from dpsynth_cli.trusted.noise import system_source
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import Scan, open_scan
+from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.write import Pending, write_table
 
 Progress = Callable[[str, int, int | None], None]  # what is going on, how much more is done, of how much

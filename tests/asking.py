@@ -11,8 +11,8 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Asking, Model
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator
-from dpsynth_cli.trusted.noise import system_source
 from dpsynth_cli.trusted.prices import Charge
+from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.trusted.sums import Tally
 
 

@@ -16,14 +16,9 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, Ints, Question, as_json
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.noise import (
-    SystemSource,
-    Words,
-    discrete_gaussian,
-    discrete_laplace,
-    representable_sigma2,
-)
+from dpsynth_cli.trusted.noise import discrete_gaussian, discrete_laplace, representable_sigma2
 from dpsynth_cli.trusted.prices import Charge, charge_for
+from dpsynth_cli.trusted.source import SystemSource, Words
 
 
 class TranscriptMismatch(ValueError):

@@ -2,219 +2,29 @@
 
 Claim. Given uniform random words, every integer x comes out with probability *exactly* proportional
 to exp(-|x|/scale) or exp(-x^2/(2 sigma^2)): no floating point, no truncated tail, no "up to 2^-k".
-The words are AES-256 in counter mode under a key from the operating system, so the privacy guarantee
-is computational: it holds against an adversary who cannot break AES. There is no seed. The run time
-depends on the noise drawn, never on data: nothing here ever sees data.
+The words (`source.py`) are pseudo-random, so the privacy guarantee is computational. The run time depends
+on the noise drawn, never on data: nothing here ever sees data.
 
-How. An exact coin compares uniform bits with the binary digits of its probability p. One 16-bit word
-decides all but one case in 2^16; on a tie 64 more bits are drawn and 64 more digits of p computed,
-without limit. Digits come from integer enclosures of exp(-x), x rational, refined until both ends
-agree. Whole arrays of coins are flipped at once, and only the ties go through Python.
-
+How. Binary digits of a geometric variable are independent, and each is an exact coin (`coins.py`).
 The Gaussian is rejection from the Laplace (Canonne, Kamath, Steinke, "The Discrete Gaussian for
 Differential Privacy", 2020), with our own choice of proposal that keeps the exponent an integer square.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import lru_cache
 from math import ceil, floor, inf, isqrt, nextafter
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST, MORE = 16, 64  # bits of a coin's first word, and of every further one after a tie
-CHUNK = 1 << 16  # values drawn together: a chunk's words stay in the processor's cache
+from dpsynth_cli.trusted.coins import FIRST, Coin, ceil_div, exp_minus
+from dpsynth_cli.trusted.source import CHUNK, Words
 
 LARGEST_SCALE = 1 << 56  # |x| >= 2^63 has probability below exp(-127): see discrete_laplace
 SMALLEST_SIGMA2, LARGEST_SIGMA2 = Fraction(1, 1 << 20), 1 << 110
-
-
-# ---- random words ----------------------------------------------------------------------------------
-
-
-class Words(Protocol):
-    """Independent uniform random words."""
-
-    def words16(self, n: int) -> NDArray[np.uint16]: ...
-
-    def words64(self, n: int) -> NDArray[np.uint64]: ...
-
-
-class SystemSource:
-    """Random words from AES-256-CTR under a key of the operating system; safe to share among threads.
-
-    The key lives in memory only: it cannot be set, read, copied or pickled. A forked child gets a new
-    one at the fork, so that parent and child never share noise.
-    """
-
-    _ZEROS = memoryview(bytes(2 * CHUNK))  # encrypting zeros gives the key stream
-    _SMALL = 1 << 13  # bytes kept for small requests; large ones are encrypted to measure
-
-    def __init__(self) -> None:
-        self._key()
-        _sources.add(self)
-
-    def _key(self) -> None:
-        # Imported here: start-up time of the commands that draw no noise.
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-        self._lock = threading.Lock()  # a new one: at the fork another thread may have held the old one
-        self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
-        self._kept = memoryview(b"")
-
-    def _bytes(self, n: int) -> memoryview:
-        """n bytes that nobody else gets."""
-        with self._lock:
-            if n > len(self._ZEROS):
-                return memoryview(self._stream.update(bytes(n)))
-            if n > self._SMALL:
-                return memoryview(self._stream.update(self._ZEROS[:n]))
-            if n > len(self._kept):
-                self._kept = memoryview(self._stream.update(self._ZEROS[: self._SMALL]))
-            taken, self._kept = self._kept[:n], self._kept[-(-n // 8) * 8 :]  # what is left stays aligned
-            return taken
-
-    def words16(self, n: int) -> NDArray[np.uint16]:
-        return np.frombuffer(self._bytes(2 * n), np.uint16)
-
-    def words64(self, n: int) -> NDArray[np.uint64]:
-        return np.frombuffer(self._bytes(8 * n), np.uint64)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a source of noise cannot be copied or pickled: the copy would repeat its noise")
-
-
-_sources: weakref.WeakSet[SystemSource] = weakref.WeakSet()
-
-
-def _new_keys() -> None:
-    for source in _sources:
-        source._key()
-
-
-if hasattr(os, "register_at_fork"):  # where there is no fork there is nothing to do
-    os.register_at_fork(after_in_child=_new_keys)
-
-
-@cache
-def system_source() -> SystemSource:
-    """The process's source of noise. A release checks `type(source) is SystemSource`."""
-    return SystemSource()
-
-
-# ---- exact coins -----------------------------------------------------------------------------------
-
-Enclosure = Callable[[int], tuple[int, int]]  # bits -> integers lo <= 2^bits p <= hi
-
-
-def exp_minus(x: Fraction, bits: int) -> tuple[int, int]:
-    """Integers lo <= 2^bits exp(-x) <= hi, close together, for rational x >= 0.
-
-    >>> exp_minus(Fraction(1), 20)      # 2^20 / e = 385749.8...
-    (385749, 385750)
-    """
-    if x == 0:
-        return 1 << bits, 1 << bits
-    # exp(-x) = (1/exp(y))^(2^h) with y = x/2^h <= 1/2, in units of 2^-work.
-    h = (ceil(2 * x) - 1).bit_length()
-    work = bits + h + 16
-    numerator, denominator = x.numerator, x.denominator << h
-    term = total = 1 << work
-    j = 0
-    while term:
-        j += 1
-        term = term * numerator // (denominator * j)
-        total += term
-    # Rounding down leaves each of the j terms low by less than 2 (half the error before it, plus 1),
-    # and so the tail after the last one, which was 0, is below 2 as well.
-    lo, hi = (1 << 2 * work) // (total + 2 * j + 2), _ceil_div(1 << 2 * work, total)
-    for _ in range(h):
-        lo, hi = lo * lo >> work, _ceil_div(hi * hi, 1 << work)
-    return lo >> (work - bits), _ceil_div(hi, 1 << (work - bits))
-
-
-def _ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-class Coin:
-    """An exact Bernoulli(p) for a p that is not a dyadic fraction, or is 1."""
-
-    def __init__(self, enclosure: Enclosure) -> None:
-        self._enclosure = enclosure
-        self._digits: dict[int, int] = {}
-
-    @classmethod
-    def exp(cls, x: Fraction) -> Coin:
-        """p = exp(-x)."""
-        return cls(lambda bits: exp_minus(x, bits))
-
-    @classmethod
-    def digit(cls, x: Fraction) -> Coin:
-        """p = e/(1+e), e = exp(-x): a binary digit of a geometric variable."""
-
-        def enclosure(bits: int) -> tuple[int, int]:
-            one, (lo, hi) = 1 << bits, exp_minus(x, bits)
-            return (lo << bits) // (one + lo), _ceil_div(hi << bits, one + hi)
-
-        return cls(enclosure)
-
-    @classmethod
-    def zero(cls, x: Fraction) -> Coin:
-        """p = (1-r)/(1+r), r = exp(-x): the probability that a discrete Laplace is 0."""
-
-        def enclosure(bits: int) -> tuple[int, int]:
-            one, (lo, hi) = 1 << bits, exp_minus(x, bits)
-            return ((one - hi) << bits) // (one + hi), _ceil_div((one - lo) << bits, one + lo)
-
-        return cls(enclosure)
-
-    def digits(self, n: int) -> int:
-        """floor(2^n p), certified: both ends of an enclosure agree.
-
-        p is 1, or not a dyadic fraction: then it is strictly below the upper end, which matters where p is so
-        close to 0 or 1 that no reasonable number of digits tells them apart.
-        """
-        guard = 16
-        while n not in self._digits:
-            lo, hi = self._enclosure(n + guard)
-            if lo >> guard == max(lo, hi - 1) >> guard:
-                self._digits[n] = lo >> guard
-            guard *= 2
-        return self._digits[n]
-
-    @cached_property
-    def first(self) -> np.uint16:
-        """The threshold of the first word: below is a hit, above is a miss, equal is not yet known."""
-        first: np.uint16 = np.uint16(min(self.digits(FIRST), (1 << FIRST) - 1))  # the latter only if p = 1
-        return first
-
-    def settle(self, drawn: int, source: Words) -> bool:
-        """The outcome when the first word drawn is known: as many more bits as it takes."""
-        n = FIRST
-        while drawn == (p := self.digits(n)):
-            n += MORE
-            drawn = drawn << MORE | int(source.words64(1)[0])
-        return drawn < p
-
-    def flip(self, source: Words) -> bool:
-        return self.settle(int(source.words16(1)[0]), source)
-
-    def flips(self, n: int, source: Words) -> NDArray[np.bool_]:
-        """n independent outcomes."""
-        words = source.words16(n)
-        hits = words < self.first
-        for i in (words == self.first).nonzero()[0]:
-            hits[i] = self.settle(int(words[i]), source)
-        return hits
 
 
 # ---- discrete Laplace ------------------------------------------------------------------------------
@@ -415,7 +225,7 @@ def _powers(x: Fraction, n: int) -> NDArray[np.uint16]:
         # Where the ends disagree (or p = 1), ask a coin.
         certain = low >> (bits - FIRST) == high >> (bits - FIRST) < 1 << FIRST
         first[i] = low >> (bits - FIRST) if certain else Coin.exp(i * x).first
-        low, high = low * lo >> bits, _ceil_div(high * hi, one)
+        low, high = low * lo >> bits, ceil_div(high * hi, one)
     return first
 
 

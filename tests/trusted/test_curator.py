@@ -12,8 +12,8 @@ from dpsynth_cli.errors import BudgetError, UsageError
 from dpsynth_cli.questions import Answer, CellCounts, Cells, Halves, Moments, Question, Total, as_json
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import TranscriptMismatch, noise_for, open_curator
-from dpsynth_cli.trusted.noise import SystemSource, system_source
 from dpsynth_cli.trusted.prices import charge_for
+from dpsynth_cli.trusted.source import SystemSource, system_source
 from dpsynth_cli.trusted.sums import Tally
 from tests.trusted.seeded import SeededSource
 

@@ -11,15 +11,10 @@ import numpy as np
 import pytest
 from scipy.special import chdtri, ndtr
 
-from dpsynth_cli.trusted import noise
-from dpsynth_cli.trusted.noise import (
-    Coin,
-    SystemSource,
-    discrete_gaussian,
-    discrete_laplace,
-    representable_sigma2,
-    system_source,
-)
+from dpsynth_cli.trusted import coins, noise
+from dpsynth_cli.trusted.coins import Coin
+from dpsynth_cli.trusted.noise import discrete_gaussian, discrete_laplace, representable_sigma2
+from dpsynth_cli.trusted.source import CHUNK, SystemSource, system_source
 from tests.trusted.seeded import ScriptedSource, SeededSource
 
 LAPLACE_SCALES = [F(1, 3), F(1), F(7, 2), F(40), F(1000), F(2**33 + 1, 5), F(2) ** 56]
@@ -62,7 +57,7 @@ def test_an_enclosure_holds_exp_and_is_narrow():
     with mpmath.workprec(700):
         for x in (F(1, 10**20), F(1, 3), F(1, 2), F(2, 3), F(1), F(355, 113), F(50), F(5000)):
             for bits in (1, 20, 100, 500):
-                lo, hi = noise.exp_minus(x, bits)
+                lo, hi = coins.exp_minus(x, bits)
                 assert lo <= exactly("exp", x) * 2**bits <= hi
                 assert hi - lo <= 2
 
@@ -165,7 +160,8 @@ def narrow(request, monkeypatch):
     """Words so narrow that ties, high digits and far proposals are everyday events."""
     first, more = request.param
     monkeypatch.setattr(noise, "FIRST", first)
-    monkeypatch.setattr(noise, "MORE", more)
+    monkeypatch.setattr(coins, "FIRST", first)
+    monkeypatch.setattr(coins, "MORE", more)
     noise._laplace_coins.cache_clear()
     noise._gaussian_plan.cache_clear()
     yield SeededSource(3, first, more)
@@ -212,10 +208,10 @@ def test_signs_and_neighbours_are_independent():
 @pytest.mark.parametrize("scale", [F(1, 3), F(1), F(22, 7), F(100)])
 def test_the_coins_multiply_to_the_exact_probability_of_every_integer(scale):
     with mpmath.workprec(400):
-        coins = noise._laplace_coins(scale)
-        k = len(coins.low)
+        laplace = noise._laplace_coins(scale)
+        k = len(laplace.low)
         zero, high, *low = (
-            mpmath.mpf(coin.digits(300)) / 2**300 for coin in (coins.zero, coins.high, *coins.low)
+            mpmath.mpf(coin.digits(300)) / 2**300 for coin in (laplace.zero, laplace.high, *laplace.low)
         )
         r = exactly("exp", 1 / scale)
         for x in (0, 1, 2, 5, 77, (1 << k) - 1, 1 << k, 1 << k + 1, 5 << k):
@@ -229,19 +225,19 @@ def test_the_coins_multiply_to_the_exact_probability_of_every_integer(scale):
 
 
 def test_the_high_part_is_rare_and_has_no_end():
-    coins = noise._laplace_coins(F(10))
-    assert coins.high.first == 0
-    assert len(coins.low) == 7
+    laplace = noise._laplace_coins(F(10))
+    assert laplace.high.first == 0
+    assert len(laplace.low) == 7
     # A word of 0 and then 64 more bits below the threshold: one more multiple of 2^7.
     source = ScriptedSource([0, 0, 0, 1])
-    assert noise._with_high_part(5, coins, source) == 5 + 4 * 128
+    assert noise._with_high_part(5, laplace, source) == 5 + 4 * 128
 
 
 def test_noise_that_does_not_fit_in_64_bits_raises():
-    coins = noise._laplace_coins(F(2) ** 56)
-    assert noise._with_high_part(9, coins, ScriptedSource([0] * 6 + [9])) == 9 + (7 << 60)
+    laplace = noise._laplace_coins(F(2) ** 56)
+    assert noise._with_high_part(9, laplace, ScriptedSource([0] * 6 + [9])) == 9 + (7 << 60)
     with pytest.raises(OverflowError, match="64 bits"):
-        noise._with_high_part(9, coins, ScriptedSource([0] * 7 + [9]))
+        noise._with_high_part(9, laplace, ScriptedSource([0] * 7 + [9]))
 
 
 # ---- the Gaussian's plan ---------------------------------------------------------------------------
@@ -396,7 +392,7 @@ def test_floats_and_negative_sizes_are_refused_and_no_values_are_no_values(draw)
 
 
 @pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
-@pytest.mark.parametrize("size", [1, 7, noise.CHUNK, 2 * noise.CHUNK + 3])
+@pytest.mark.parametrize("size", [1, 7, CHUNK, 2 * CHUNK + 3])
 def test_every_place_of_a_long_array_is_filled(draw, size):
     values = draw(F(2) ** 56, size, SeededSource(11))
     assert len(np.unique(values)) > 0.999 * size  # 0 or a repeated chunk would show
@@ -436,7 +432,7 @@ def test_a_source_cannot_be_seeded_copied_or_pickled():
 
 FORKS = """
 import os, signal, sys
-from dpsynth_cli.trusted.noise import system_source
+from dpsynth_cli.trusted.source import system_source
 source = system_source()
 
 def words():
@@ -550,6 +546,6 @@ def test_an_independent_sampler_draws_the_same_distribution(name, parameter):
 def test_a_scale_that_leaves_no_noise_takes_no_time_either():
     source = SeededSource(1)
     assert not discrete_laplace(F(1, 10**12), 100_000, source).any()
-    assert noise.Coin.zero(F(10**100)).digits(80) == 2**80 - 1
-    assert noise.Coin.exp(F(10**100)).digits(80) == 0
-    assert noise.Coin.exp(F(0)).digits(16) == 2**16
+    assert Coin.zero(F(10**100)).digits(80) == 2**80 - 1
+    assert Coin.exp(F(10**100)).digits(80) == 0
+    assert Coin.exp(F(0)).digits(16) == 2**16
