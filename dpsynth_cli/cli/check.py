@@ -55,7 +55,7 @@ def command(
         from contextlib import closing
         from dataclasses import asdict
 
-        from dpsynth_cli.trusted.encode import count_problems
+        from dpsynth_cli.trusted.problems import count_problems
         from dpsynth_cli.trusted.read import open_scan
 
         with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:

@@ -30,7 +30,8 @@ from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
 from dpsynth_cli.trusted import lines
-from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code, readable
+from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code
+from dpsynth_cli.trusted.values import readable
 
 BLOCK = 2**23  # bytes of a CSV file in one piece
 MAX_LINE = 2**20  # a longer line is a ruined record

@@ -14,18 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import GRID, SECOND, Column
-from dpsynth_cli.trusted.encode import (
-    DAY,
-    MARKS,
-    NAT,
-    encode_arrow,
-    encode_bytes,
-    instant,
-    instants,
-    number,
-    numbers,
-    readable,
-)
+from dpsynth_cli.trusted.encode import encode_arrow, encode_bytes
+from dpsynth_cli.trusted.values import DAY, MARKS, NAT, instant, instants, number, numbers, readable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

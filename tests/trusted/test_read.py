@@ -24,7 +24,7 @@ from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.trusted import lines, read
-from dpsynth_cli.trusted.encode import count_problems
+from dpsynth_cli.trusted.problems import count_problems
 from dpsynth_cli.trusted.read import open_scan
 
 AGE = Column("age", "integer", lower=0, upper=120, nullable=True)
