@@ -29,7 +29,7 @@ from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Fl
 COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
 FEW = 7  # a column of at most 2^7 codes is counted code by code as well
 DEEPEST = 16
-COARSE_SHARE, SPIKE_SHARE = 0.65, 0.10  # of a column's share: its coarse level of two, its spikes
+COARSE_SHARE, SPIKE_SHARE = 0.65, 0.12  # of a column's share: its coarse level of two, its spikes
 PIECES = 2**14  # cells of the question about spikes, at most
 
 
@@ -178,7 +178,8 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
     counts = [block.astype(np.float64) for block in answer.blocks]
     spike = _above(counts, threshold(pieces, answer.sd)) & (pieces > 1)
     masses = [
-        divided(mass, run, width, spike, count) for mass, count in zip(marginal.masses, counts, strict=True)
+        divided(mass, run, width, spike, count, answer.sd)
+        for mass, count in zip(marginal.masses, counts, strict=True)
     ]
     return Marginal(first, width, masses)
 

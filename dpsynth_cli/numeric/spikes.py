@@ -18,8 +18,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def threshold(pieces: NDArray[np.generic], sd: float) -> Floats:
-    """What Laplace noise alone reaches once in 60 times in any of so many pieces; Gaussian noise, rarer."""
-    return np.asarray(sd / math.sqrt(2) * (np.log(np.maximum(pieces, 1)) + 3.5), np.float64)
+    """What Laplace noise alone reaches once in 300 times in any of so many pieces; Gaussian noise, rarer."""
+    return np.asarray(sd / math.sqrt(2) * (np.log(np.maximum(pieces, 1)) + 5), np.float64)
 
 
 def cut(first: Ints, width: Ints, pieces: Ints) -> tuple[Ints, Ints]:
@@ -33,8 +33,12 @@ def cut(first: Ints, width: Ints, pieces: Ints) -> tuple[Ints, Ints]:
     return first[run] + -(-step * width[run] // pieces[run]), run
 
 
-def divided(masses: Floats, run: Ints, width: Ints, spike: NDArray[np.bool_], counts: Floats) -> Floats:
+def divided(
+    masses: Floats, run: Ints, width: Ints, spike: NDArray[np.bool_], counts: Floats, sd: float = 0.0
+) -> Floats:
     """The masses of pieces: spikes by their counts, the rest of each run even over its other codes.
+
+    A rest that is not beyond twice the noise of the counts is noise too: then the spikes have all of the run.
 
     >>> run, width, spike = np.array([0, 1, 1, 1]), np.array([5, 1, 1, 2]), np.array([0, 0, 1, 0], bool)
     >>> divided(np.array([7.0, 12.0]), run, width, spike, np.array([8.0, -1.0, 9.0, 0.0])).tolist()
@@ -44,8 +48,9 @@ def divided(masses: Floats, run: Ints, width: Ints, spike: NDArray[np.bool_], co
     mass = np.where(spike, np.maximum(counts, 0.0), 0.0)
     others = np.where(spike, 0, width)
     found, codes = np.bincount(run, mass, runs), np.bincount(run, others, runs)
-    # Spikes take no more than there is, and all of it where nothing else can have it.
-    scale = np.divide(masses, found, out=np.ones(runs), where=(found > masses) | ((codes == 0) & (found > 0)))
+    # Spikes take no more than there is, and all of it where nothing else can have it or seems to.
+    everything = (found > 0) & ((masses - found < 2 * sd) | (codes == 0))
+    scale = np.divide(masses, found, out=np.ones(runs), where=everything | (found > masses))
     left = np.maximum(masses - found * scale, 0.0)
     even = np.divide(left, codes, out=np.zeros(runs), where=codes > 0)
     mass = mass * scale[run] + others * even[run]

@@ -69,3 +69,10 @@ def test_noise_alone_seldom_reaches_the_threshold_and_one_half_of_it_often(piece
     assert (highest > threshold(np.array([pieces]), sd / 2)).mean() > 0.15
     gaussian = rng.normal(0, sd, (4000, pieces)).max(axis=1)
     assert (gaussian > threshold(np.array([pieces]), sd)).mean() < 0.025
+
+
+def test_a_rest_within_the_noise_of_the_counts_is_the_spikes_own():
+    run, width = np.zeros(3, np.int64), np.array([1, 1, 8])
+    spike = np.array([True, False, False])
+    assert divided(np.array([100.0]), run, width, spike, np.array([95.0, 0, 0]), 3.0).tolist() == [100, 0, 0]
+    assert divided(np.array([100.0]), run, width, spike, np.array([91.0, 0, 0]), 3.0).tolist() == [91, 1, 8]
