@@ -26,7 +26,8 @@ from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.prices import Charge
-from dpsynth_cli.trusted.read import Scan, open_scan
+from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.write import Pending, write_table
 

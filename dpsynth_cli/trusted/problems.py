@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.trusted.read import Scan
+from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.values import UNLISTED, from_arrow, is_missing, is_text, plain_binary, trimmed
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
-from dpsynth_cli.trusted import lines, read
+from dpsynth_cli.trusted import lines, read_csv, read_parquet
 from dpsynth_cli.trusted.problems import count_problems
 from dpsynth_cli.trusted.read import open_scan
 
@@ -85,7 +85,7 @@ def folder(tmp_path_factory):
 
 
 @cache
-def alone(folder, line: bytes, max_line: int = read.MAX_LINE) -> Counter:
+def alone(folder, line: bytes, max_line: int = read_csv.MAX_LINE) -> Counter:
     return rows_of(written(folder, line + b"\n", name="alone.csv"), _max_line=max_line)
 
 
@@ -310,7 +310,7 @@ CODES = {(0, 41, 2**29): 1, (NAME.size, 7, X.size): 1}
 def test_compressed_csv(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(HEADER + BODY * 100))
-    for block in (13, 1000, read.BLOCK):
+    for block in (13, 1000, read_csv.BLOCK):
         scan = open_scan(str(path), COLUMNS, _block=block)
         assert sum(piece.size for piece in scan.pieces()) == scan.size == path.stat().st_size
         assert rows_of(path, _block=block) == dict.fromkeys(CODES, 100)
@@ -370,7 +370,7 @@ def test_parquet_and_folders_of_it_give_the_codes_of_the_same_csv(tmp_path):
 
 
 def test_parquet_comes_in_batches_of_whole_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(read, "BATCH", 10)
+    monkeypatch.setattr(read_parquet, "BATCH", 10)
     path = tmp_path / "t.parquet"
     table = pa.table({"age": np.arange(95), "name": ["a"] * 95, "x": np.linspace(0, 1, 95)})
     pq.write_table(table, path, row_group_size=33)
@@ -448,7 +448,7 @@ def test_an_empty_file(tmp_path):
 
 
 def test_a_first_line_that_is_no_header(tmp_path, monkeypatch):
-    monkeypatch.setattr(read, "MAX_HEADER", 2**20)
+    monkeypatch.setattr(read_csv, "MAX_HEADER", 2**20)
     path = written(tmp_path, b"x" * (2**20 + 1), b"")
     assert refusal(path) == (
         f"the first line of {path} is longer than 1 MiB: not a header.\n"
@@ -567,7 +567,7 @@ def test_no_room_for_the_copy_of_standard_input(monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(HEADER + BODY)))
-    monkeypatch.setattr(read.tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(read_csv.tempfile, "TemporaryFile", Full)
     scan = open_scan("-", COLUMNS)
     with pytest.raises(FileError) as caught:
         list(scan.pieces())

@@ -9,7 +9,7 @@ from threading import Thread
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
-from dpsynth_cli.trusted.read import Piece, Scan
+from dpsynth_cli.trusted.scan import Piece, Scan
 from dpsynth_cli.trusted.sums import Tally, columns_of
 
 Progress = Callable[[int], None]

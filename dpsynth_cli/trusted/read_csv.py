@@ -1,0 +1,189 @@
+"""CSV, plain, gzipped or on standard input: one record a line, whatever is in it (`lines.py`).
+
+What a record contains cannot raise, print, or change another record.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Collection, Iterator
+from copy import copy
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from dpsynth_cli.csv_options import CsvOptions
+from dpsynth_cli.domain import Column
+from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
+from dpsynth_cli.trusted import lines
+from dpsynth_cli.trusted.encode import Codes
+from dpsynth_cli.trusted.scan import (
+    Piece,
+    Scan,
+    check_names,
+    check_unchanged,
+    encoded,
+    reading,
+    reason,
+    stamp_of,
+)
+
+BLOCK = 2**23  # bytes of a CSV file in one piece
+MAX_LINE = 2**20  # a longer line is a ruined record
+MAX_HEADER = 2**24
+
+
+class CsvScan:
+    """A CSV file, compressed or not, or a stream: copied to a private temporary file in the first pass."""
+
+    def __init__(
+        self, path: str, columns: tuple[Column, ...], csv: CsvOptions, block: int, max_line: int
+    ) -> None:
+        self.path, self.columns, self.csv = path, columns, csv
+        self.shown = "standard input" if path == "-" else path
+        self._block, self._max_line = block, max_line
+        self._delimiter = _delimiter(csv)
+        self._stream: BinaryIO | None = None  # what can be read only once: standard input, a pipe
+        self._copy: BinaryIO | None = None
+        with reading(self.shown, NOTHING_SPENT):
+            if path == "-":
+                self._stream = sys.stdin.buffer
+            elif not stat.S_ISREG(os.stat(path).st_mode):
+                self._stream = open(path, "rb")  # noqa: SIM115 (closed by close)
+            self._stamp = None if self._stream else stamp_of(path)
+            if self._stream is not None:
+                first = self._stream.readline(MAX_HEADER + 1)
+            else:
+                with open(path, "rb") as raw:
+                    first = self._decompressed(raw).readline(MAX_HEADER + 1)
+        self.names = self._split_header(first)
+        check_names(self.shown, columns, self.names, self._other_delimiter(first))
+        self._want(columns)
+
+    def _want(self, columns: tuple[Column, ...]) -> None:
+        self.columns = columns
+        places = [self.names.index(column.name) for column in columns]
+        self._text = dict.fromkeys(places, pa.binary())
+        self._typed = {  # as Arrow reads them fastest; given up for good when a piece has other cells
+            place: pa.float64() if column.type in ("continuous", "integer") else pa.binary()
+            for place, column in zip(places, columns, strict=True)
+        }
+
+    def only(self, names: Collection[str]) -> Scan:
+        self._keep_stream()
+        narrow = copy(self)
+        narrow._want(tuple(column for column in self.columns if column.name in names))
+        return narrow
+
+    def count_rows(self) -> int:
+        return sum(piece.data.count(b"\n") + piece.ruined for piece in self.pieces())
+
+    def _keep_stream(self) -> None:
+        if self._stream is not None and self._copy is None:
+            with reading(self.shown, ""):
+                self._copy = self._copied(self._stream)
+
+    @property
+    def size(self) -> int | None:
+        if self._copy is not None:
+            return os.fstat(self._copy.fileno()).st_size
+        return self._stamp[0] if self._stamp else None
+
+    def pieces(self) -> Iterator[Piece]:
+        with reading(self.shown, ""):
+            if self._stream is not None:
+                self._keep_stream()
+                assert self._copy is not None
+                self._copy.seek(0)
+                yield from self._blocks(self._copy, self._copy)
+                return
+            with open(self.path, "rb", buffering=0) as raw:
+                stream = self._decompressed(raw)
+                stream.readline(MAX_HEADER + 1)
+                yield from self._blocks(raw, stream)
+            check_unchanged(self.path, self._stamp)
+
+    def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
+        return self._read(piece, self._text)
+
+    def encode(self, piece: Piece) -> dict[str, Codes]:
+        arrays, ruined = self._read(piece, self._typed)
+        if [array.type for array in arrays.values()] != list(self._typed.values()):
+            self._typed = self._text  # saves time, changes nothing
+        return encoded(self.columns, arrays, ruined)
+
+    def _read(self, piece: Piece, wanted: dict[int, pa.DataType]) -> tuple[dict[str, pa.Array], int]:
+        arrays, ruined = lines.cells(piece.data, self._delimiter, len(self.names), wanted)
+        by_name = {column.name: array for column, array in zip(self.columns, arrays, strict=True)}
+        return by_name, piece.ruined + ruined
+
+    def close(self) -> None:
+        for stream in (self._copy, self._stream if self.path != "-" else None):
+            if stream is not None:
+                stream.close()
+
+    def _blocks(self, raw: Any, stream: Any) -> Iterator[Piece]:
+        at = 0
+        if self.csv.multiline:
+            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, self._block, self._max_line))
+        for data, ruined in lines.line_blocks(stream, self._block, self._max_line):
+            before, at = at, raw.tell()
+            yield Piece(data, at - before, ruined)
+
+    def _decompressed(self, raw: Any) -> Any:
+        if self.path.lower().endswith(".gz"):
+            return gzip.GzipFile(fileobj=raw)
+        return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
+
+    def _copied(self, stream: BinaryIO) -> BinaryIO:
+        """What follows the header, in a file that only this process can find."""
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        while chunk := stream.read(2**20):
+            try:
+                copy.write(chunk)
+                copy.flush()
+            except OSError as error:
+                raise FileError(
+                    f"cannot copy {self.shown} to a temporary file: {reason(error)}.",
+                    "",
+                    "Set TMPDIR to a private folder with more room.",
+                ) from None
+        return copy
+
+    def _split_header(self, first: bytes) -> list[str]:
+        if not first:
+            raise FileError(
+                f"{self.shown} is empty: it does not even have a header.",
+                next_step="The first line of a CSV file must name its columns.",
+            )
+        if len(first) > MAX_HEADER:
+            raise FileError(
+                f"the first line of {self.shown} is longer than {MAX_HEADER // 2**20} MiB: not a header.",
+                next_step="The first line of a CSV file must name its columns.",
+            )
+        line = first.removesuffix(b"\n").removeprefix(lines.BOM)
+        return [name.decode("utf-8", "replace") for name in lines.split_line(line, self._delimiter)]
+
+    def _other_delimiter(self, first: bytes) -> str:
+        """What to do next if the header has all columns with another delimiter."""
+        line = first.removesuffix(b"\n").removeprefix(lines.BOM)
+        for other in ";\t|,":
+            names = {name.decode("utf-8", "replace") for name in lines.split_line(line, other.encode())}
+            if names.issuperset(column.name for column in self.columns):
+                return f"Its fields seem to be separated by {other!r}: set csv: {{delimiter: {other!r}}}."
+        return ""
+
+
+def _delimiter(csv: CsvOptions) -> bytes:
+    one = csv.delimiter
+    if one == "\t" or (len(one) == 1 and " " <= one <= "~" and one != '"' and not one.isalnum()):
+        return one.encode()
+    raise UsageError(
+        "csv.delimiter must be a tab or one ASCII character that is not a letter, a digit or a quote; "
+        f"it is {one!r}."
+    )

@@ -1,0 +1,143 @@
+"""A table as pieces that can be passed over again and again, and what can go wrong with a file.
+
+Only what does not depend on rows can fail: no such file, no such column, not Parquet, a damaged file. Library
+errors are never shown, because they quote cells.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import os
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows not yet read: whole CSV lines, or an Arrow batch.
+
+    `size` is how far the file was read for it, in bytes; `ruined` counts records left out already.
+    """
+
+    data: Any
+    size: int
+    ruined: int = 0
+
+
+class Scan(Protocol):
+    """A table that can be passed over again and again, one pass at a time.
+
+    `pieces` is serial and cheap; `cells` and `encode` are pure and may run in many threads. `size` is
+    what the sizes of the pieces add up to about, None if not known. `only` is a scan of the same rows
+    with fewer columns; `count_rows` is cheaper than a pass over pieces.
+    """
+
+    columns: tuple[Column, ...]
+
+    @property
+    def size(self) -> int | None: ...
+    def only(self, names: Collection[str]) -> Scan: ...
+    def count_rows(self) -> int: ...
+    def pieces(self) -> Iterator[Piece]: ...
+    def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]: ...
+    def encode(self, piece: Piece) -> dict[str, Codes]: ...
+    def close(self) -> None: ...
+
+
+def encoded(columns: Sequence[Column], arrays: dict[str, pa.Array], ruined: int) -> dict[str, Codes]:
+    """The codes of cells, a column each; ruined records come last, as rows of missing values."""
+    codes = {column.name: encode_arrow(arrays[column.name], column) for column in columns}
+    if ruined:
+        for column in columns:
+            lost = np.full(ruined, missing_code(column), np.int32)
+            codes[column.name] = np.concatenate([codes[column.name], lost])
+    return codes
+
+
+# --- what can go wrong, without a word about rows -----------------------------------------------------
+
+
+@contextmanager
+def reading(shown: str, cost: str) -> Iterator[None]:
+    """Turn what a library raises about a file into an error without its words."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise FileError(
+            f"{shown} is damaged: it is not a whole gzip file.",
+            cost,
+            "Check it with `gzip -t`, and make it again.",
+        ) from None
+    except FileNotFoundError:
+        raise FileError(
+            f"there is no file {shown}.", cost, "Check `input` in the spec, or --input."
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise FileError(f"cannot read {shown}: {reason(error)}.", cost) from None
+        raise FileError(
+            f"{shown} is damaged or not a Parquet file.", cost, "Make it again, or check the name's ending."
+        ) from None
+
+
+def stamp_of(path: str | Path) -> tuple[int, int]:
+    """The size of a file and when it was last written to."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def check_unchanged(path: str | Path, stamp: tuple[int, int] | None) -> None:
+    """All passes see the same rows."""
+    with reading(str(path), ""):
+        if stamp_of(path) != stamp:
+            raise FileError(
+                f"{path} changed while it was read.", "", "Release from a copy that nothing writes to."
+            )
+
+
+def reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def check_names(
+    shown: str, columns: Sequence[Column], names: Sequence[str], hint: str = "", show: bool = False
+) -> None:
+    """Every declared column is there, once.
+
+    Only with `show` may a message name what is there instead: the first line of a CSV file without a header
+    is somebody's row.
+    """
+    times = Counter(names)
+    missing = [column.name for column in columns if not times[column.name]]
+    if missing:
+        raise FileError(
+            f"{shown} has no column{'s' * (len(missing) > 1)} "
+            + ", ".join(f"{name!r}{_nearest(name, names) if show else ''}" for name in missing)
+            + ".",
+            next_step=hint or "Correct `columns` in the spec, or the header of the file.",
+        )
+    twice = [column.name for column in columns if times[column.name] > 1]
+    if twice:
+        raise FileError(
+            f"{shown} has more than one column named {', '.join(map(repr, twice))}.",
+            next_step="Rename all but one of them.",
+        )
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    by_fold = {other.strip().casefold(): other for other in reversed(names)}
+    found = difflib.get_close_matches(name.strip().casefold(), by_fold, 1)
+    return f" (nearest: {by_fold[found[0]]!r})" if found else ""
