@@ -86,8 +86,9 @@ def debiased(nu: Ints, total: int) -> Ints:
 def effort(lattice: Lattice) -> tuple[float, float]:
     """About how many seconds and bytes `closest` takes at worst: measured (benchmarks/psmm.py).
 
-    A round of the flow passes over all arcs, and there is at most one for each distance. That is reached when
-    one corner has everything; noise around clusters takes a third.
+    A round of the flow passes over all arcs, and there is at most one for each distance: that is reached when
+    one corner has everything. Where there is much noise and little else, ways are long and wind, and a round
+    passes more often, in two dimensions above all. Noise around clusters takes a fifth of this.
     """
     rowed = sum(axis.cells > 1 for axis in lattice.axes)
     hubs = lattice.metric == "l1" and any(axis.apart for axis in lattice.axes)
@@ -95,7 +96,8 @@ def effort(lattice: Lattice) -> tuple[float, float]:
     if rowed <= 1 and not hubs:
         return 5e-6 * lattice.size + 2e-4 * fibres * rowed, 400.0 * lattice.size
     arcs = lattice.arcs(enough=2e7)
-    seconds = 5e-6 * lattice.size + 4e-3 * fibres + 2e-7 * arcs * lattice.diameter
+    widest = math.prod(sorted(axis.cells for axis in lattice.axes)[-2:])
+    seconds = 5e-6 * lattice.size + 4e-3 * fibres + arcs * (2e-7 * lattice.diameter + 3e-9 * widest)
     return seconds, 400.0 * lattice.size + 160.0 * arcs
 
 

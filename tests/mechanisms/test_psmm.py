@@ -268,14 +268,14 @@ def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():
     omega = square()
     (refusal,) = fits(omega, Params(cells=10**6))
     assert refusal == (
-        "psmm could take 1,609 s and 1.9 GB for a lattice of 1,000,000 cells; "
-        "mechanism.cells may be at most 175561 here"
+        "psmm could take 25,573 s and 1.9 GB for a lattice of 1,000,000 cells; "
+        "mechanism.cells may be at most 62500 here"
     )
-    assert fits(omega, Params(cells=175561)) == []
-    assert fits(omega, Params(cells=420 * 420)) != []
+    assert fits(omega, Params(cells=62500)) == []
+    assert fits(omega, Params(cells=251 * 251)) != []
     (refusal,) = fits(omega, Params(cells=10**30))
     assert refusal == (
-        f"psmm cannot have a lattice of {2**60:,} cells; mechanism.cells may be at most 175561 here"
+        f"psmm cannot have a lattice of {2**60:,} cells; mechanism.cells may be at most 62500 here"
     )
 
 
@@ -409,7 +409,7 @@ def test_what_noise_adds_in_all_is_taken_from_all_cells_alike():
 def test_check_predicts_time_and_memory_of_the_lattice(dpsynth, people):
     ran = dpsynth("check", people("psmm", neighbours="replace_one"), "--set", "mechanism.cells=8000")
     assert ran.code == 0, ran.err
-    assert "Takes at most about 1 s and 18 MB, besides reading and writing.\n" in ran.out
+    assert "Takes at most about 2 s and 18 MB, besides reading and writing.\n" in ran.out
     worst = dpsynth("check", "spec.yaml", "--json").json["chosen"]["at_worst"]
     assert 0 < worst["seconds"] < 1
     assert 0 < worst["bytes"] < 1e7
@@ -421,8 +421,8 @@ def test_too_many_cells_are_refused_before_anything_is_spent(dpsynth, people, tm
     ran = dpsynth(command, "spec.yaml")
     assert ran.code == 2
     assert ran.err == (
-        "Error: spec.yaml, line 6: psmm could take 21,789 s and 5.9 GB for a lattice of 999,900 cells; "
-        "mechanism.cells may be at most 100899 here\n"
+        "Error: spec.yaml, line 6: psmm could take 54,456 s and 5.9 GB for a lattice of 999,900 cells; "
+        "mechanism.cells may be at most 72417 here\n"
         "Nothing was read and nothing was spent. Correct this, then: dpsynth check spec.yaml\n"
     )
     assert not (tmp_path / "ledger.sqlite").exists()
