@@ -146,7 +146,7 @@ def w1(a: np.ndarray, b: np.ndarray) -> float:
     return float(far[linear_sum_assignment(far)].mean())
 
 
-def clipped(nu: np.ndarray, total: int, lattice: Lattice) -> Closest:
+def clipped(nu: np.ndarray, total: int, lattice: Lattice, settled: object) -> Closest:
     return Closest(rescaled(np.maximum(nu, 0), total), 0)
 
 
