@@ -161,8 +161,21 @@ class Answer:
         return np.split(self.values, np.cumsum(self.lengths)[:-1])
 
 
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+
+
+def no_progress(what: str, done: int, whole: int | None) -> None:
+    """What is going on, how much more of it is done (0 when it begins), of how much: say nothing."""
+
+
 class Ask(Protocol):
-    """What a mechanism receives: the only way to learn anything about rows."""
+    """What a mechanism receives: the only way to learn anything about rows.
+
+    `progress` is told how far a long computation is; it says nothing unless somebody watches.
+    """
+
+    @property
+    def progress(self) -> Progress: ...
 
     def __call__(self, questions: Sequence[Question]) -> list[Answer]: ...
 
@@ -173,10 +186,11 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Asking:
-    """An `Ask` made of two functions."""
+    """An `Ask` made of functions."""
 
     answer: Callable[[Sequence[Question]], list[Answer]]
     sd: Callable[[Question], float]
+    progress: Progress = no_progress
 
     def __call__(self, questions: Sequence[Question]) -> list[Answer]:
         return self.answer(questions)

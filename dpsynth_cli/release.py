@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -18,7 +18,7 @@ import numpy as np
 from dpsynth_cli import __version__, audit
 from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
 from dpsynth_cli.files import Files, publishing
-from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Question
+from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, from_document, public_document
 from dpsynth_cli.transcript import VERSION, Partial, Transcript, sha256
 from dpsynth_cli.trusted.accountant import Accountant
@@ -31,15 +31,8 @@ from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.write import Pending, write_table
 
-Progress = Callable[[str, int, int | None], None]  # what is going on, how much more is done, of how much
-
-
 LARGEST_EPSILON = 1_000_000
 LARGEST_NOISE = 10**6  # rows
-
-
-def no_progress(what: str, done: int, whole: int | None) -> None:
-    """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +150,7 @@ def _finish(
     ask = open_curator(
         sums, spec.domain, accountant, system_source(), record, before_rows, list(partial.answers), bill
     )
-    model = _run(spec, ask)
+    model = _run(spec, replace(ask, progress=progress))
     transcript = partial.transcript()
     pending, public = compose(spec, transcript, model, accountant, bill, files, progress)
     try:
@@ -262,7 +255,9 @@ def draw(
     return write_table(path, spec.domain.columns, watched(), rows, tag)
 
 
-def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge]]:
+def replay(
+    transcript: Transcript, progress: Progress = no_progress
+) -> tuple[Spec, Model, Accountant, list[Charge]]:
     """The model again, from the transcript alone; no data."""
 
     def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
@@ -282,7 +277,7 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
             transcript.answers,
             bill,
         )
-        model = _run(spec, ask)
+        model = _run(spec, replace(ask, progress=progress))
     except (KeyError, UsageError, ValueError) as error:
         made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
         raise VerificationError(
@@ -423,7 +418,7 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
             f"the output {output} is not a .csv or .parquet file.", next_step="Name one, or - for CSV."
         )
     transcript, _ = load(path)
-    spec, model, _, _ = replay(transcript)
+    spec, model, _, _ = replay(transcript, progress)
     spec = replace(spec, output=output)
     files = Files.of(spec)
     if files.output is not None and files.public_audit.exists():

@@ -10,7 +10,8 @@ from typing import Any
 from dpsynth_cli.audit import CONFIDENTIAL
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.files import Files
-from dpsynth_cli.release import Progress, compose, no_progress, replay, versions
+from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release import compose, replay, versions
 from dpsynth_cli.transcript import load, sha256
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
@@ -33,7 +34,7 @@ def verify(
     recorded, digest = load(transcript)
     if digest != claimed_transcript:
         raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
-    spec, model, accountant, bill = replay(recorded)
+    spec, model, accountant, bill = replay(recorded, progress)
     findings = [
         f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,6 +50,7 @@ def command(
         "total": str(accountant.total),
         "spent": str(accountant.spent),
         "charges": [charge.as_json() for charge in bill],
+        "chosen": model.facts,
         "notes": list(model.notes),
     }
     if data:
@@ -93,6 +95,9 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     console.print(table)
     spent, total = (short(Fraction(report[key])) for key in ("spent", "total"))
     console.print(f"Spends {spent} of {total} ({report['currency']}).")
+    if worst := report["chosen"].get("at_worst"):
+        seconds, megabytes = (math.ceil(worst["seconds"]), math.ceil(worst["bytes"] / 1e6))
+        console.print(f"Takes at most about {seconds:,} s and {megabytes:,} MB, besides reading and writing.")
     for note in report["notes"]:
         console.print(f"note: {note}")
     if "data" in report:
