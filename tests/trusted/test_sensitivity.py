@@ -78,6 +78,11 @@ def norms(moved: np.ndarray, declared: Sensitivity, d: int, blocks: int) -> tupl
     return int(np.abs(moved).sum(axis=1).max()), int((moved.astype(np.int64) ** 2 * weight).sum(axis=1).max())
 
 
+def largest(moved: np.ndarray, blocks: int) -> int:
+    """How far any integer moves, added up over the blocks."""
+    return int(np.abs(moved).reshape(len(moved), blocks, -1).max(axis=2).sum(axis=1).max())
+
+
 CASES = [
     (name, d, neighbours, by)
     for d in (1, 2, 3)
@@ -99,6 +104,11 @@ def test_no_row_moves_a_sum_further_and_a_worst_case_reaches_it(name, d, neighbo
     l1, l2_squared = norms(moves(question, omega), declared, d, 2 if by else 1)
     assert l1 <= declared.l1
     assert l2_squared <= declared.l2_squared
+    if declared.largest is not None:
+        most = largest(moves(question, omega), 2 if by else 1)
+        assert most <= declared.largest
+        # Squares of one column are never negative: two of them cannot be 2 q^2 apart.
+        assert most == declared.largest or "clipped" in name or (d == 1 and neighbours == "replace_one")
     if "clipped" not in name:  # a clipped integer row need not lie on the sphere
         assert l1 == declared.l1
         assert l2_squared == declared.l2_squared or (name, neighbours) == ("second moment", "replace_one")
@@ -128,6 +138,7 @@ def test_moments_at_random_interior_points_stay_within_their_sensitivity(neighbo
         l1, l2_squared = norms(moved, declared, d, 1)
         assert l1 <= declared.l1
         assert l2_squared <= declared.l2_squared
+        assert largest(moved, 1) <= declared.largest
 
 
 def test_a_wrong_sensitivity_would_be_seen(monkeypatch):
