@@ -98,7 +98,10 @@ def fixed_point(u: np.ndarray, column: Column, bits: int) -> Ints:
     last = column.size - 1
     if last == 0:
         return np.zeros(len(u), dtype=np.int64)
-    x = (2 * u.astype(np.int64) * q + last) // (2 * last)
+    x = u.astype(np.int64)
+    x *= 2 * q
+    x += last
+    x //= 2 * last
     return np.where(u == column.size, 0, x) if column.nullable else x
 
 
