@@ -2,8 +2,9 @@
 
 Claim. The costs of all questions that were charged never add up to more than the total, exactly; whether
 a charge is refused depends on the costs alone, never on an answer. Without a delta the currency is
-pure epsilon (discrete Laplace or cube noise, costs add up); with one it is the rho of zero-concentrated differential
-privacy (discrete Gaussian noise, rho adds up), which is converted to (epsilon, delta) once, for the total.
+pure epsilon (discrete Laplace or cube noise, costs add up); with one it is the rho of zero-concentrated
+differential privacy (discrete Gaussian noise, rho adds up), which is converted to (epsilon, delta) once,
+for the total.
 A stop at the total is a valid filter even for shares chosen from earlier answers (Feldman and
 Zrnic 2021; Whitehouse et al. 2023).
 """
@@ -75,7 +76,7 @@ class Accountant:
         """The noise that a share of the budget buys, for a statistic of these sensitivities.
 
         `cube` says how far any one integer of it moves, and how many integers a block has: where they all
-        move at once, noise from a cube is less than half of Laplace noise, and pure epsilon takes the smaller.
+        move at once, noise from a cube is less than half of Laplace noise. Pure epsilon takes the smaller.
 
         Depends on the arguments and the total alone, and charges nothing. A statistic that no row can move
         is free. Raises ValueError where the noise would not fit in 64 bits.

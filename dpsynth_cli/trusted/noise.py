@@ -331,14 +331,15 @@ def discrete_cube(scale: Fraction | int, size: int, source: Words) -> NDArray[np
             raise OverflowError("a noise value does not fit in 64 bits")
         bounds = 2 * (np.uint64(m) + np.arange(1, size + 1, dtype=np.uint64))
         if (_uniform(bounds, source) <= np.uint64(2 * m)).all():
-            return _uniform(np.full(size, 2 * m + 1, np.uint64), source).astype(np.int64) - m
+            x = _uniform(np.full(size, 2 * m + 1, np.uint64), source).astype(np.int64)
+            return np.asarray(x - m)
 
 
 def _uniform(bounds: NDArray[np.uint64], source: Words) -> NDArray[np.uint64]:
     """Independent integers, each uniform in 0 .. bound-1 (bounds up to 2^63): words of as many bits as the
     largest bound has, drawn again where they are not below their own."""
     mask = np.uint64((1 << int(bounds.max()).bit_length()) - 1)
-    values = source.words64(len(bounds)) & mask
+    values: NDArray[np.uint64] = source.words64(len(bounds)) & mask
     while len(again := (values >= bounds).nonzero()[0]):
         values[again] = source.words64(len(again)) & mask
     return values

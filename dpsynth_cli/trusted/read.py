@@ -36,6 +36,7 @@ BLOCK = 2**23  # bytes of a CSV file in one piece
 MAX_LINE = 2**20  # a longer line is a ruined record
 MAX_HEADER = 2**24
 BATCH = 2**18  # rows of a Parquet file in one piece
+VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 FORMATS = ".csv, .csv.gz, .parquet, a folder of Parquet files, or - for CSV on standard input"
 
 
@@ -277,11 +278,12 @@ class ParquetScan:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
+        most = min(BATCH, max(1, VALUES // len(names)))
         for path, stamp, rows, labels in self._files:
             _check_unchanged(path, stamp)
             with _reading(str(path), ""), parquet.ParquetFile(path, read_dictionary=labels) as file:
                 for group in range(file.num_row_groups):
-                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=names):
+                    for batch in file.iter_batches(most, row_groups=[group], columns=names):
                         yield Piece(batch, stamp[0] * len(batch) // rows)
             _check_unchanged(path, stamp)
 

@@ -38,7 +38,7 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
-    replace = _replace_one(question.statistic, add)
+    replace = _replace_one(question.statistic, add, omega)
     if question.by is None:
         return replace
     largest = None
@@ -78,6 +78,7 @@ def _add_remove(statistic: Statistic) -> Sensitivity:
         case Total() | CellCounts():
             return Sensitivity(1, 1)
         case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
+            # A nominal column has many coordinates, but a row has q at one of them: d counts columns.
             d, q = len(columns), 2**bits - 1
             if degree == 1:
                 plain = Sensitivity(d * q, d * q * q, largest=q)
@@ -104,12 +105,12 @@ def _add_remove(statistic: Statistic) -> Sensitivity:
             return Sensitivity(p * q, p * q * q)
 
 
-def _replace_one(statistic: Statistic, add: Sensitivity) -> Sensitivity:
+def _replace_one(statistic: Statistic, add: Sensitivity, omega: Domain) -> Sensitivity:
     both = None if add.largest is None else 2 * add.largest
     match statistic:
         case Moments(degree=1):
             return Sensitivity(2 * add.l1, 4 * add.l2_squared, largest=both)
-        case Moments(columns=columns, bits=bits, clip=None):
+        case Moments(columns=columns, bits=bits, clip=None) if all(omega[n].width == 1 for n in columns):
             # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
             # everywhere: L1 is that of one row (proof in README.md); L2 of the triangle is q^2 d.
             return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2, largest=both)

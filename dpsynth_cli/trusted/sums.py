@@ -32,10 +32,10 @@ from dpsynth_cli.trusted.cells import (
     axis_cells,
     cell_count,
     cells_of,
-    centred,
     check_axis,
     check_cells,
     clipped,
+    coordinates,
     fixed_point,
     path_of,
 )
@@ -60,7 +60,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case CellCounts(cells=cells):
             return tuple(cell_count(part, omega) for part in _per_class(cells, classes))
         case Moments(columns=columns, degree=degree):
-            length = len(columns) if degree == 1 else len(columns) * (len(columns) + 1) // 2
+            width = sum(omega[name].width for name in columns)
+            length = width if degree == 1 else width * (width + 1) // 2
         case Gram(axes=axes, diagonal=diagonal, scores=scores):
             sizes = [axis_cells(axis, omega) for axis in axes]
             if scores is not None:
@@ -122,8 +123,6 @@ def check_question(question: Question, omega: Domain) -> None:
         case Moments(columns=columns, degree=degree, clip=clip):
             if degree not in (1, 2) or (clip is not None and clip <= 0) or not columns:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
-            if any(omega[name].type == "nominal" for name in columns):
-                raise ValueError("a nominal column has no moments")
             if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
                 raise ValueError("too many bits: a row's norm would not fit in 64 bits")
         case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
@@ -285,7 +284,7 @@ class _Batch:
         return self._parts[by]
 
     def moments(self, asked: Moments) -> Ints:
-        """The sum of z, or of the upper triangle of z z^T; asked for both, one look at the rows gives both."""
+        """The sum of z, or of the upper triangle of z z^T; one look at the rows gives both."""
         if asked in self._first:
             return self._first[asked]
         first, second = _moments(asked, self)
@@ -314,13 +313,17 @@ def _moments(asked: Moments, batch: _Batch) -> tuple[Ints, Ints]:
 
     Exact: float64 products of integers, in chunks whose sums stay below 2^53.
     """
-    d, q = len(asked.columns), 2**asked.bits - 1
+    d, q = sum(batch.omega[name].width for name in asked.columns), 2**asked.bits - 1
     rows = max(1, min(max(256, CHUNK // d), 2**53 // (q * q) // 2))
     first, second = np.zeros(d, np.int64), np.zeros((d, d), np.int64)
     for start in range(0, batch.rows, rows):
         here = slice(start, start + rows)
         z = np.stack(
-            [centred(batch.codes[name][here], batch.omega[name], asked.bits) for name in asked.columns]
+            [
+                part
+                for name in asked.columns
+                for part in coordinates(batch.codes[name][here], batch.omega[name], asked.bits)
+            ]
         )
         if asked.clip is not None:
             z = clipped(z.T, clip_bound(asked)).T
