@@ -414,7 +414,7 @@ def test_all_rows_equal_come_out_nearly_equal():
 
 
 def test_fewer_rows_than_columns_and_hundreds_of_columns_release():
-    omega = wide(300)
+    omega = wide(500)
     for delta, params in ((None, Params(dimension=2)), (1e-6, Params(inside="pmm", dimension=2))):
         model, bill, _ = released(omega, uniform(omega, 100), 1, delta, params)
         check_valid(model, omega, 60)
