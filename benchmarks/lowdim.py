@@ -162,9 +162,12 @@ def subspace(out: Path) -> None:
                     f"{name:<18} d' = {k}  n = {n:>7}  {np.mean(along):.5f} + {np.mean(beside):.5f}",
                     flush=True,
                 )
+            ends = [(n, a) for what, dimension, n, a, _ in lines if (what, dimension) == (name, k)][-2:]
+            inside = np.log(ends[1][1] / ends[0][1]) / np.log(ends[1][0] / ends[0][0])
             slope = np.polyfit(np.log([n for n, _ in sums]), np.log([w for _, w in sums]), 1)[0]
             print(
-                f"{name:<18} d' = {k}  slope {slope:.2f}  ((epsilon n)^(-1/d') is {-1 / k:.2f}; the PCA term -1)"
+                f"{name:<18} d' = {k}  slope {slope:.2f}, at the end along the subspace {inside:.2f}  "
+                f"((epsilon n)^(-1/d') is {-1 / k:.2f}; the PCA term -1)"
             )
     out.mkdir(parents=True, exist_ok=True)
     with (out / "lowdim_subspace.csv").open("w", newline="") as file:

@@ -503,6 +503,16 @@ def test_a_nominal_column_keeps_its_shares_and_goes_with_the_numbers(inside):
     assert gap(table) > 0.4 * gap(codes) > 0.05
 
 
+def test_a_rare_category_stays_rare_beside_columns_that_vary_by_themselves():
+    omega, codes = with_a_nominal(40_000)
+    rng = np.random.default_rng(1)
+    codes = uniform(wide(6), 40_000) | {"site": rng.choice(4, 40_000, p=[0.6, 0.35, 0.04, 0.01])}
+    model, _, _ = released(omega, codes, 50.0, 1e-6, Params(dimension=1))
+    share = np.bincount(drawn(model, 40_000)["site"], minlength=4) / 40_000
+    assert share[:2] == pytest.approx([0.6, 0.35], abs=0.06)
+    assert share[2:] == pytest.approx([0.04, 0.01], abs=0.015)
+
+
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("strata", [None, "label"])
 def test_means_alone_give_a_nominal_column_its_shares_class_by_class(strata, neighbours):

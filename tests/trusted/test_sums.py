@@ -49,6 +49,8 @@ QUESTIONS = [
     Question("hot", Moments(("a", "k", "x"), 8, 1), Fraction(1), by="f"),
     Question("hot", Moments(("a", "k", "x"), 8, 2), Fraction(1), by="f"),
     Question("hot", Moments(("k", "x"), 8, 2, Fraction(1, 2)), Fraction(1)),
+    Question("hot", Moments(("k", "x"), 8, 1), Fraction(1)),
+    Question("hot", Moments(("k", "x"), 8, 1, Fraction(1, 2)), Fraction(1)),
     Question(
         "hot",
         CellCounts(Cells((Affine(("k", "x"), (3, -2, 1, 4), (-3000, -100, 300, 3000), 8),))),
@@ -285,3 +287,9 @@ def test_only_the_columns_that_are_asked_for_are_read():
 def test_what_is_not_a_question_is_refused(statistic):
     with pytest.raises(ValueError, match=r"."):
         check_question(Question("s", statistic, Fraction(1), by="k"), OMEGA)
+
+
+def test_a_question_gets_the_same_sum_alone_and_among_others():
+    codes = some_rows(np.random.default_rng(3), 500)
+    for question, among in zip(QUESTIONS, sums(codes), strict=True):
+        assert (sums(codes, [question])[0] == among).all()
