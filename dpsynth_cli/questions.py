@@ -48,7 +48,7 @@ class Bins:
 class Affine:
     """Cell i holds the rows with edges[i] <= sum_j weights[j] z_j < edges[i+1], clipped at both ends.
 
-    z_j is the row's centred fixed-point value of columns[j] as in `Moments`, 0 where missing.
+    z is the row's vector of the columns as in `Moments`, with one weight for each coordinate.
     """
 
     columns: tuple[str, ...]
@@ -92,8 +92,9 @@ class CellCounts:
 @dataclass(frozen=True)
 class Moments:
     """Sums of centred fixed-point values z = 2x - q, q = 2^bits - 1 (degree 1), or of their products:
-    the upper triangle of z z^T, row by row (degree 2).
+    the upper triangle of z z^T, row by row (degree 2). z is 0 where missing.
 
+    A nominal column has one coordinate for each of its codes, missing too: q at the row's own, else 0.
     `clip` is a public bound on the row's norm |z| / q; None leaves rows as they are.
     """
 

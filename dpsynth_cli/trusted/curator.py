@@ -16,7 +16,12 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, Ints, Question, as_json
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.noise import discrete_gaussian, discrete_laplace, representable_sigma2
+from dpsynth_cli.trusted.noise import (
+    discrete_cube,
+    discrete_gaussian,
+    discrete_laplace,
+    representable_sigma2,
+)
 from dpsynth_cli.trusted.prices import Charge, charge_for
 from dpsynth_cli.trusted.source import SystemSource, Words
 
@@ -79,12 +84,14 @@ def open_curator(
 
 
 def noise_for(charge: Charge, omega: Domain, source: Words) -> Ints:
-    """Independent noise for every integer of the answer, empty cells and empty classes too."""
+    """Noise for every integer of the answer, empty cells and empty classes too; independent blocks."""
     size, price = sum(charge.lengths), charge.price
     if price.noise == "none":
         return np.zeros(size, dtype=np.int64)
     if price.noise == "discrete_laplace":
         return discrete_laplace(price.parameter, size, source)
+    if price.noise == "discrete_cube":
+        return np.concatenate([discrete_cube(price.parameter, length, source) for length in charge.lengths])
     if not charge.sensitivity.half_above:
         return discrete_gaussian(price.parameter, size, source)
     # Recipe F: the diagonal of each block's upper triangle has the full variance, the rest half of it.

@@ -160,3 +160,18 @@ def test_the_price_of_a_histogram_doubles_under_replace_one():
         replaced = charge_for(level(3, Fraction(1, 2)), PUBLIC_N, accountant).price
         assert float(replaced.parameter / plain.parameter) == pytest.approx(factor, rel=1e-6)
         assert plain.cost == replaced.cost
+
+
+def test_cube_noise_is_drawn_for_each_class_by_itself():
+    columns = tuple(Column(f"c{j}", "continuous", lower=0.0, upper=1.0) for j in range(8))
+    omega = Domain((*columns, OMEGA["k"]))
+    question = Question("mean", Moments(tuple(c.name for c in columns), 14, 1), Fraction(1), "k")
+    charge = charge_for(question, omega, Accountant.pure(Fraction(1)))
+    assert charge.as_json()["sensitivity"] == {"norm": "Linf", "value": str(2**14 - 1)}
+    assert (charge.price.noise, charge.price.parameter) == ("discrete_cube", 2**14 - 1)
+    drawn = np.array([noise_for(charge, omega, SeededSource(seed)) for seed in range(600)])
+    assert drawn.std() == pytest.approx(charge.price.sd, rel=0.08)
+    first, second = (np.abs(drawn[:, part]).max(axis=1) for part in (slice(8), slice(8, 16)))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 6 / 600**0.5  # two radii; inside a block there is one
+    inside = np.abs(drawn[:, :4]).max(axis=1), np.abs(drawn[:, 4:8]).max(axis=1)
+    assert np.corrcoef(*inside)[0, 1] > 0.3

@@ -33,6 +33,9 @@ def statistics(d: int) -> dict[str, object]:
         "own cells": CellCounts((Cells(axes[:1]), Cells((Halves("c0", 2),)))),
         "mean": Moments(names, 3, 1),
         "second moment": Moments(names, 3, 2),
+        "mean with a nominal": Moments((*names, "e"), 3, 1),
+        "second moment with a nominal": Moments((*names, "e"), 3, 2),
+        "clipped second moment with a nominal": Moments((*names, "e"), 6, 2, Fraction(1)),
         "clipped mean": Moments(names, 6, 1, Fraction(1)),
         "clipped second moment": Moments(names, 6, 2, Fraction(1)),
         "one-hot sums": CellSums(Cells((Halves("e", 1),)), attributes=axes),
@@ -69,13 +72,18 @@ def moves(question: Question, omega: Domain) -> np.ndarray:
     return (rows[:, None, :] - rows[None, :, :]).reshape(len(rows) ** 2, -1)
 
 
-def norms(moved: np.ndarray, declared: Sensitivity, d: int, blocks: int) -> tuple[int, int]:
+def norms(moved: np.ndarray, declared: Sensitivity, blocks: int) -> tuple[int, int]:
     """The largest L1, and L2 squared with recipe F's weights (twice above the diagonal)."""
     weight = np.ones(moved.shape[1], dtype=np.int64)
     if declared.half_above:
-        i, j = np.triu_indices(d)
+        i, j = np.triu_indices(int((2 * moved.shape[1] // blocks) ** 0.5))
         weight = np.tile(np.where(i == j, 1, 2), blocks)
     return int(np.abs(moved).sum(axis=1).max()), int((moved.astype(np.int64) ** 2 * weight).sum(axis=1).max())
+
+
+def largest(moved: np.ndarray, blocks: int) -> int:
+    """How far any integer moves, added up over the blocks."""
+    return int(np.abs(moved).reshape(len(moved), blocks, -1).max(axis=2).sum(axis=1).max())
 
 
 CASES = [
@@ -96,10 +104,18 @@ def test_no_row_moves_a_sum_further_and_a_worst_case_reaches_it(name, d, neighbo
         assert (moves(question, omega) == 0).all()
         return
     declared = sensitivity(question, omega)
-    l1, l2_squared = norms(moves(question, omega), declared, d, 2 if by else 1)
+    l1, l2_squared = norms(moves(question, omega), declared, 2 if by else 1)
     assert l1 <= declared.l1
     assert l2_squared <= declared.l2_squared
-    if "clipped" not in name:  # a clipped integer row need not lie on the sphere
+    if declared.largest is not None:
+        most = largest(moves(question, omega), 2 if by else 1)
+        assert most <= declared.largest
+        # Squares of one column are never negative: two of them cannot be 2 q^2 apart.
+        assert most == declared.largest or "clipped" in name or (d == 1 and neighbours == "replace_one")
+    loose = "clipped" in name  # a clipped integer row need not lie on the sphere
+    if neighbours == "replace_one" and "with a nominal" in name:
+        loose = True  # numbers and categories cannot both move the furthest
+    if not loose:
         assert l1 == declared.l1
         assert l2_squared == declared.l2_squared or (name, neighbours) == ("second moment", "replace_one")
 
@@ -125,9 +141,10 @@ def test_moments_at_random_interior_points_stay_within_their_sensitivity(neighbo
         moved = np.array(seen)
         if neighbours == "replace_one":
             moved = moved - moved[rng.permutation(len(moved))]
-        l1, l2_squared = norms(moved, declared, d, 1)
+        l1, l2_squared = norms(moved, declared, 1)
         assert l1 <= declared.l1
         assert l2_squared <= declared.l2_squared
+        assert largest(moved, 1) <= declared.largest
 
 
 def test_a_wrong_sensitivity_would_be_seen(monkeypatch):
@@ -135,7 +152,7 @@ def test_a_wrong_sensitivity_would_be_seen(monkeypatch):
     omega = domain(2, "replace_one")
     question = Question("s", statistics(2)["table"], Fraction(1))
     careless = sensitivity(question, domain(2, "add_remove"))
-    l1, _ = norms(moves(question, omega), careless, 2, 1)
+    l1, _ = norms(moves(question, omega), careless, 1)
     assert l1 > careless.l1
 
 
