@@ -107,10 +107,12 @@ def public_audit(
     }
 
 
-def steward_audit(public: Mapping[str, Any], input_path: str, files: Mapping[str, str]) -> dict[str, Any]:
+def steward_audit(
+    public: Mapping[str, Any], input_path: str, files: Mapping[str, str], utility: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The public audit with what must stay with the steward."""
     private = {"publishable": False, "input": input_path, "files": dict(files)}
-    return dict(public) | private
+    return dict(public) | private | ({} if utility is None else {"utility": dict(utility)})
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

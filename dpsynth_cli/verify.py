@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dpsynth_cli.audit import CONFIDENTIAL
+from dpsynth_cli.compose import Progress, compose, no_progress, replay, versions
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.files import Files
-from dpsynth_cli.release import Progress, compose, no_progress, replay, versions
 from dpsynth_cli.transcript import load, sha256
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
@@ -33,14 +33,14 @@ def verify(
     recorded, digest = load(transcript)
     if digest != claimed_transcript:
         raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
-    spec, model, accountant, bill = replay(recorded)
+    spec, outcome, accountant, bill = replay(recorded)
     findings = [
         f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
         files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
-        pending, rebuilt = compose(spec, recorded, model, accountant, bill, files, progress)
+        pending, rebuilt = compose(spec, recorded, outcome, accountant, bill, files, progress)
         pending.publish()
         findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
     rebuilt["output"] |= {"file": name, "sha256": claimed}

@@ -48,7 +48,8 @@ def command(
     """
     from dpsynth_cli.csv_options import CsvOptions
     from dpsynth_cli.evaluate import classifiers
-    from dpsynth_cli.evaluate.metrics import CLASSIFIERS, NAMES, Judged, check_target, chosen, judge
+    from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
+    from dpsynth_cli.evaluate.names import NAMES
     from dpsynth_cli.evaluate.tables import read_table
 
     wanted = loaded(spec, set_, real, None, None)

@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from dpsynth_cli import __version__
-from dpsynth_cli.cli import budget, check, evaluate, init, mechanisms, release, sample, verify
+from dpsynth_cli.cli import budget, check, evaluate, init, mechanisms, plan, release, sample, verify
 from dpsynth_cli.errors import DpsynthError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.command("init")(init.command)
 app.command("check")(check.command)
+app.command("plan")(plan.command)
 app.command("release")(release.command)
 app.command("sample")(sample.command)
 app.command("verify")(verify.command)

@@ -19,6 +19,7 @@ from dpsynth_cli.evaluate.marginals import (
 )
 from dpsynth_cli.evaluate.matches import exact_matches
 from dpsynth_cli.evaluate.moments import moment_errors
+from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.evaluate.propensity import FEATURES, propensity
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.evaluate.tables import Table, halves, independent, uniform
@@ -45,8 +46,8 @@ METRICS: dict[str, Metric] = {
         columns_w1,
     ),
     "w1_2d": Metric(
-        f"W1 of two ordered columns, l_inf, by an exact flow of least cost between counts on a grid of {GRID} x "
-        f"{GRID} cells; the first {PAIRS} pairs",
+        f"W1 of two ordered columns, l_inf, by an exact flow of least cost between counts on {GRID} x {GRID} "
+        f"cells; the first {PAIRS} pairs",
         plane_w1,
         fits=lambda domain: bool(planes(domain)),
     ),
@@ -68,8 +69,8 @@ METRICS: dict[str, Metric] = {
         fits=lambda domain: bool(ordered(domain)),
     ),
     "propensity": Metric(
-        f"mean of (p_i - c)^2, p_i the probability by logistic regression (at most {FEATURES} features: columns,"
-        " squares, products) that row i is synthetic, c their share; ratio to what equal distributions give",
+        f"mean of (p_i - c)^2, p_i the chance by logistic regression (up to {FEATURES} features, columns "
+        "and products) that row i is synthetic, c their share; ratio to what equal distributions give",
         propensity,
         10_000,
     ),
@@ -79,8 +80,7 @@ METRICS: dict[str, Metric] = {
     ),
 }
 CLASSIFIERS = "classifiers"
-NAMES = (*METRICS, CLASSIFIERS)
-QUICK = ("w1", "marginals", "moments")
+assert (*METRICS, CLASSIFIERS) == NAMES
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Question
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.read import Scan, open_scan
 from dpsynth_cli.trusted.sums import Tally
 
 BATCH = 2**16  # rows that are counted at once
@@ -77,11 +77,12 @@ class Sample:
         if self._held > 2 * self._most:
             self._shrink()
 
-    def table(self) -> Table:
+    def table(self, domain: Domain) -> Table:
         if self._most is not None and self._held > self._most:
             self._shrink()
-        names = self._blocks[0] if self._blocks else ()
-        return Table({name: np.concatenate([b[name] for b in self._blocks]) for name in names}, self.rows)
+        none = np.zeros(0, np.int64)
+        codes = {c.name: np.concatenate([b[c.name] for b in self._blocks] or [none]) for c in domain}
+        return Table(codes, self.rows)
 
     def _shrink(self) -> None:
         assert self._most is not None
@@ -95,22 +96,21 @@ class Sample:
 
 
 def read_table(
-    path: str,
-    domain: Domain,
-    csv: CsvOptions,
-    most: int | None,
-    progress: Progress = lambda what, done, whole: None,
+    path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = lambda *words: None
 ) -> Table:
     """The codes of a file's declared columns, of at most so many rows."""
     with closing(open_scan(path, domain.columns, csv)) as scan:
-        sample = Sample(most)
-        progress("reading", 0, scan.size)
-        for piece in scan.pieces():
-            sample.add(scan.encode(piece))
-            progress("reading", piece.size, scan.size)
-        table = sample.table()
-        none = {column.name: np.zeros(0, np.int64) for column in domain}
-        return table if table.codes else Table(none, 0)
+        return scanned(scan, domain, most, progress)
+
+
+def scanned(scan: Scan, domain: Domain, most: int | None, progress: Progress) -> Table:
+    """One pass over a scan."""
+    sample = Sample(most)
+    progress("evaluating", 0, scan.size)
+    for piece in scan.pieces():
+        sample.add(scan.encode(piece))
+        progress("evaluating", piece.size, scan.size)
+    return sample.table(domain)
 
 
 def halves(table: Table, seed: int = 0) -> tuple[Table, Table]:
