@@ -128,6 +128,7 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         model.notes,
         model.facts,
+        paper_bound(spec, model.total),
     )
     if outcome.asked:
         from dpsynth_cli.evaluate.paid import paid_errors
@@ -193,6 +194,13 @@ def replay(transcript: Transcript) -> tuple[Spec, Outcome, Accountant, list[Char
     if len(bill) != len(transcript.answers):
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
     return spec, outcome, accountant, bill
+
+
+def paper_bound(spec: Spec, rows: float) -> float | None:
+    """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
+    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
+        return None
+    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.epsilon), max(1.0, rows))
 
 
 def accountant_of(spec: Spec) -> Accountant:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.compose import paper_bound
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.metrics import METRICS
 from dpsynth_cli.evaluate.tables import Table
@@ -58,13 +59,6 @@ class Prediction:
             "cpu_seconds": self.seconds,
             "memory_bytes": self.bytes,
         }
-
-
-def paper_bound(spec: Spec, rows: float) -> float | None:
-    """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
-    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
-        return None
-    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.epsilon), max(1.0, rows))
 
 
 def predict(spec: Spec, rows: int, table: Table | None = None, runs: int = 3) -> tuple[Prediction, Imagined]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL
+from dpsynth_cli.audit import CONFIDENTIAL, REQUIRED
 from dpsynth_cli.compose import Progress, compose, no_progress, replay, versions
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.files import Files
@@ -23,7 +23,7 @@ def verify(
     progress: Progress = no_progress,
 ) -> list[str]:
     """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
-    audit = _load_audit(audit_path)
+    audit = load_audit(audit_path)
     try:
         transcript = transcript or audit_path.parent / audit["transcript"]["file"]
         name, claimed = audit["output"]["file"], audit["output"]["sha256"]
@@ -51,7 +51,8 @@ def verify(
     return findings + _check_ledger(audit, rebuilt, ledger)
 
 
-def _load_audit(path: Path) -> dict[str, Any]:
+def load_audit(path: Path) -> dict[str, Any]:
+    """The audit in a file, whole as far as its first level goes."""
     try:
         audit = json.loads(path.read_bytes())
     except OSError as error:
@@ -60,6 +61,8 @@ def _load_audit(path: Path) -> dict[str, Any]:
         raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
     if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
         raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")
+    if not all(key in audit for key in REQUIRED):
+        raise VerificationError(f"{path} is not a whole audit.", "")
     return audit
 
 

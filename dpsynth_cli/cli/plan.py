@@ -69,6 +69,6 @@ def command(
         )
     else:
         typer.echo(
-            f"epsilon = {found.epsilon:g} reaches {name} = {value:g}: predicted {found.error:.3g} with {count:,} "
-            f"rows like {like or 'a uniform table'}."
+            f"epsilon = {found.epsilon:g} reaches {name} = {value:g}: predicted {found.error:.3g} "
+            f"with {count:,} rows like {like or 'a uniform table'}."
         )

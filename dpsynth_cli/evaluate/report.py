@@ -1,0 +1,341 @@
+"""A release on one HTML page: no script, nothing from the network, readable on paper.
+
+The public page is made from the public audit and the synthetic file alone. The steward's page also shows real
+rows' distributions and what was computed from them, and says so at its top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli.audit import CONFIDENTIAL
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.evaluate import svg
+from dpsynth_cli.evaluate.lines import lines, used
+from dpsynth_cli.evaluate.marginals import pair_question, pair_tables
+from dpsynth_cli.evaluate.scales import cells, missing
+from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.questions import CellCounts, Cells, Floats, Question
+
+COLUMNS, PAIRS, CATEGORIES, BINS = 40, 6, 14, 32  # drawn at most
+STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #111; background: #fff; max-width: 1000px;
+  margin: 0 auto; padding: 1.5rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem;
+  border-bottom: 1px solid #999; } h3 { font-size: 1rem; margin: .4rem 0; overflow-wrap: anywhere; }
+.mark { display: inline-block; border: 2px solid #111; padding: .1rem .6rem; font-weight: 600; }
+table { border-collapse: collapse; margin: .6rem 0; } th, td { padding: .2rem .8rem .2rem 0; text-align: left;
+  border-bottom: 1px solid #ccc; vertical-align: top; overflow-wrap: anywhere; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.wide { overflow-x: auto; } .grid { display: flex; flex-wrap: wrap; gap: 1.2rem 1.6rem; }
+figure { margin: 0; break-inside: avoid; max-width: 100%; }
+svg { max-width: 100%; height: auto; display: block; }
+svg text { font: 11px system-ui, sans-serif; fill: #111; } p.small { color: #444; font-size: .9rem; }
+@media print { body { padding: 0; font-size: 11pt; } h2 { break-after: avoid; } tr { break-inside: avoid; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } @page { margin: 15mm; } }
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page is made from; `real` and what is confidential in the audit only for the steward."""
+
+    audit: Mapping[str, Any]
+    domain: Domain
+    synthetic: Table
+    real: Table | None
+    predicted: Mapping[str, Any] | None
+    real_missing: str = ""
+
+
+def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """An audit without what is confidential.
+
+    >>> public_part({"publishable": False, "input": "/secret", "utility": {}, "release": {}})
+    {'publishable': True, 'release': {}}
+    """
+    return {key: value for key, value in audit.items() if key not in CONFIDENTIAL} | {"publishable": True}
+
+
+def page(shown: Shown) -> str:
+    """The whole page."""
+    audit = shown.audit
+    name = escape(audit["release"]["name"])
+    public = audit["publishable"]
+    mark = "Public: may be published" if public else "Confidential: the steward's copy"
+    sections = [
+        f"<h1>Synthetic release: {name}</h1><p><span class='mark'>{mark}</span></p>",
+        _summary(audit),
+        _guarantee(audit),
+        _budget(audit),
+        _errors(shown),
+        _distributions(shown),
+        _heat(shown),
+        _utility(audit),
+        _receipts(audit),
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Synthetic release: {name}</title><style>{STYLE}</style></head><body><main>"
+        f"{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    def cell(tag: str, i: int, text: str) -> str:
+        return f"<{tag}{' class=n' if i in numbers else ''}>{escape(text)}</{tag}>"
+
+    top = "".join(cell("th", i, text) for i, text in enumerate(head))
+    body = "".join(f"<tr>{''.join(cell('td', i, t) for i, t in enumerate(row))}</tr>" for row in rows)
+    shown = f"<thead><tr>{top}</tr></thead>" if head else ""
+    return f"<div class=wide><table>{shown}<tbody>{body}</tbody></table></div>"
+
+
+def _summary(audit: Mapping[str, Any]) -> str:
+    output, mechanism = audit["output"], audit["mechanism"]
+    rows = [
+        ("File", output["file"]),
+        ("Rows and columns", f"{output['rows']:,} synthetic rows, {len(output['columns'])} columns"),
+        ("Released on", audit["release"]["day"]),
+        ("Mechanism", f"{mechanism['name']} ({mechanism['citation']})"),
+        ("Release", audit["release"]["id"]),
+    ]
+    if not audit["publishable"]:
+        rows.append(("Input", audit.get("input", "")))
+    return f"<h2>What was released</h2>{_table((), rows)}"
+
+
+def _guarantee(audit: Mapping[str, Any]) -> str:
+    guarantee = audit["guarantee"]
+    epsilon = float(guarantee["epsilon"])
+    factor = f"{np.exp(epsilon):.3g}" if epsilon < 700 else "an enormous number"
+    slack = f", up to a chance of {guarantee['delta']}," if guarantee["delta"] else ""
+    change = {
+        "add_remove": "whether any one row was in the input table at all",
+        "replace_one": "what any one row of the input table said",
+    }[guarantee["neighbours"]]
+    return (
+        f"<h2>The guarantee</h2><p>{escape(guarantee['statement'])}</p>"
+        f"<p><b>In plain words:</b> somebody who knows everything else, and sees all that was published, can "
+        f"hardly tell {change}: their odds change by a factor of at most {factor}{slack} whatever they try "
+        "and whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
+    )
+
+
+def _budget(audit: Mapping[str, Any]) -> str:
+    budget = audit["budget"]
+    steps: dict[str, list[Mapping[str, Any]]] = {}
+    for line in budget["charges"]:
+        steps.setdefault(line["step"], []).append(line)
+    costs = {step: float(sum(Fraction(line["cost"]) for line in own)) for step, own in steps.items()}
+    paid = {step: cost for step, cost in costs.items() if cost > 0}
+    total = sum(paid.values()) or 1.0
+    words = "Where the budget went: " + ", ".join(f"{s} {c / total:.0%}" for s, c in paid.items())
+    rows = []
+    for number, (step, cost) in enumerate(paid.items()):
+        own = steps[step]
+        noises = sorted({line["standard_deviation"] for line in own if "standard_deviation" in line})
+        sd = f"{noises[0]:.3g}" + (f" to {noises[-1]:.3g}" if len(noises) > 1 else "") if noises else "-"
+        kinds = ", ".join(sorted({line["question"] for line in own}))
+        rows.append(
+            (str(number + 1), step, kinds, f"{sum(line['cells'] for line in own):,}", sd, f"{cost:.4g}",
+             f"{cost / total:.1%}")
+        )  # fmt: skip
+    head = ("", "step", "questions", "numbers", "sd of the noise", budget["currency"], "share")
+    ledger = budget["ledger"]
+    left = (
+        "" if ledger["remaining"] is None else f"; {float(Fraction(ledger['remaining'])):.4g} is left there"
+    )
+    return (
+        f"<h2>Where the budget went</h2><figure>{svg.divided_bar(list(paid.items()), words)}</figure>"
+        f"{_table(head, rows, (3, 4, 5, 6))}"
+        f"<p class=small>Spent {budget['spent_float']:.4g} of {budget['total_float']:.4g} "
+        f"({escape(budget['currency'])}), charged to {escape(ledger['dataset'])}{left}.</p>"
+    )
+
+
+def _errors(shown: Shown) -> str:
+    predicted = (shown.predicted or {}).get("errors", {})
+    paid = shown.audit.get("evaluation", {})
+    measured = _measured(shown.audit.get("utility", {}))
+    names = {
+        "w1": "W1 of a column, mean, in parts of its range",
+        "w1_2d": "W1 in the plane",
+        "tvd1": "1-way marginals, mean TVD",
+        "tvd2": "2-way marginals, mean TVD",
+        "tvd3": "3-way marginals, mean TVD",
+        "mean": "error of the means, norm, unit scale",
+        "covariance": "error of the covariances, Frobenius norm",
+    }
+    head = (
+        ["error", "predicted"] + (["paid for (noise)"] if paid else []) + (["measured"] if measured else [])
+    )
+    rows = []
+    for key, label in names.items():
+        row = [label, f"{predicted[key]:.3g}" if key in predicted else ""]
+        if paid:
+            line = paid.get(key)
+            row.append(f"{line['mean']:.3g} ({line['noise']:.2g})" if isinstance(line, Mapping) else "")
+        if measured:
+            row.append(f"{measured[key]:.3g}" if key in measured else "")
+        if any(row[1:]):
+            rows.append(row)
+    notes = []
+    if predicted:
+        notes.append("Predicted: simulated with the real noise on a uniform table, without data.")
+    bound = [line for line in shown.audit["error_bounds"] if "w1" in line]
+    notes += [f"The paper's bound on W1 for the printed algorithm: {line['w1']:.3g}." for line in bound]
+    if paid:
+        notes.append("Paid for: from noisy answers in the transcript; noise is what noise alone would show.")
+    if measured:
+        notes.append("Measured: on a sample of the real rows; confidential.")
+    said = "".join(f"<p class=small>{escape(note)}</p>" for note in notes)
+    return f"<h2>Errors</h2>{_table(head, rows, range(1, len(head)))}{said}" if rows or said else ""
+
+
+def _measured(utility: Mapping[str, Any]) -> dict[str, float]:
+    from dpsynth_cli.predict import TARGETS
+
+    found = {}
+    for name, (metric, *path) in TARGETS.items():
+        value = utility.get("metrics", {}).get(metric, {}).get("synthetic")
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            found[name] = float(value)
+    return found
+
+
+def _distributions(shown: Shown) -> str:
+    columns = list(shown.domain)[:COLUMNS]
+    figures = "".join(
+        f"<figure><h3>{escape(column.name)}</h3>{_distribution(shown, column)}</figure>" for column in columns
+    )
+    key = "Blue areas are synthetic rows" + (", black lines real rows." if shown.real else ".")
+    more = f" The first {COLUMNS} columns." if len(shown.domain.columns) > COLUMNS else ""
+    note = f" {shown.real_missing}" if shown.real_missing else ""
+    return f"<h2>Columns</h2><p class=small>{key}{more}{escape(note)}</p><div class=grid>{figures}</div>"
+
+
+def _distribution(shown: Shown, column: Column) -> str:
+    tables = [shown.synthetic] + ([shown.real] if shown.real else [])
+    if column.categorical:
+        return _bars(tables, column)
+    axis = cells(column, BINS, BINS)
+    question = Question("report", CellCounts(Cells((axis,))), Fraction(0))
+    shares = [t.sums([question], Domain((column,)))[0] / max(1, len(t)) for t in tables]
+    lost = ""
+    if column.nullable:
+        shares, gone = (
+            [s[:-1] for s in shares],
+            [missing(t.codes[column.name], column).mean() for t in tables],
+        )
+        lost = f"missing: {gone[0]:.1%}" + (f" (real {gone[1]:.1%})" if len(gone) > 1 else "")
+    real = shares[1] if len(shares) > 1 else None
+    return svg.histogram(column.name, shares[0], real, _ends(column), lost)
+
+
+def _bars(tables: Sequence[Table], column: Column) -> str:
+    labels = [*column.categories, *(["(missing)"] if column.nullable else [])]
+    if column.type == "boolean":
+        labels[:2] = ["false", "true"]
+    shares = [np.bincount(t.codes[column.name], minlength=column.codes) / max(1, len(t)) for t in tables]
+    if len(labels) > CATEGORIES:
+        order = np.argsort(-shares[0], kind="stable")
+        keep, rest = np.sort(order[: CATEGORIES - 1]), order[CATEGORIES - 1 :]
+        labels = [labels[i] for i in keep] + [f"({len(rest)} others)"]
+        shares = [np.append(s[keep], s[rest].sum()) for s in shares]
+    return svg.bars(column.name, labels, shares[0], shares[1] if len(shares) > 1 else None)
+
+
+def _ends(column: Column) -> tuple[str, str]:
+    if column.type in ("date", "datetime"):
+        from dpsynth_cli.write import decode
+
+        low, high = decode(np.array([0, column.size - 1]), column).to_pylist()
+        return str(low), str(high)
+    return f"{column.lower:g}", f"{column.upper:g}"
+
+
+def _heat(shown: Shown) -> str:
+    if len(shown.domain.columns) < 2:
+        return ""
+    question = pair_question(shown.domain)
+    tables = {"synthetic": shown.synthetic} | ({"real": shown.real} if shown.real else {})
+    counted = {
+        title: {names: counts / max(1, len(table)) for names, counts in _pairs(table, question, shown)}
+        for title, table in tables.items()
+    }
+    chosen = list(counted["synthetic"])
+    why = f"The first {PAIRS} pairs of columns." if len(chosen) > PAIRS else ""
+    if "real" in counted:
+        distance = {
+            n: float(np.abs(s - counted["real"][n]).sum() / 2) for n, s in counted["synthetic"].items()
+        }
+        chosen = sorted(distance, key=lambda names: -distance[names])
+        why = f"The {PAIRS} pairs that differ most." if len(chosen) > PAIRS else ""
+    figures = []
+    for a, b in chosen[:PAIRS]:
+        shape = tuple(len(cells(shown.domain[name], 16, 64).edges) - 1 for name in (a, b))
+        panels: list[tuple[str, Floats]] = [(t, counted[t][a, b].reshape(shape)) for t in reversed(counted)]
+        figures.append(
+            f"<figure><h3>{escape(a)} and {escape(b)}</h3>{svg.heat_maps((a, b), panels)}</figure>"
+        )
+    note = f"Darker cells have more rows; values rise to the right and upwards. {why}"
+    return f"<h2>Pairs of columns</h2><p class=small>{note}</p><div class=grid>{''.join(figures)}</div>"
+
+
+def _pairs(table: Table, question: Question, shown: Shown) -> list[tuple[tuple[str, ...], np.ndarray]]:
+    every = pair_tables(table.sums([question], shown.domain)[0], shown.domain)
+    return [(names, counts) for names, counts in every.items() if len(names) == 2]
+
+
+def _utility(audit: Mapping[str, Any]) -> str:
+    utility = audit.get("utility")
+    if not utility or not utility.get("metrics"):
+        return ""
+    headings = used(utility)
+    rows = [
+        (label, *(f"{values[key]:.4g}" if key in values else "" for key in headings))
+        for label, values in lines(utility)
+    ]
+    compared = utility["compared_rows"]
+    said = (
+        f"Confidential: computed from {compared['real']:,} of {utility['rows']['real']:,} real rows and "
+        f"{compared['synthetic']:,} synthetic ones."
+    )
+    notes = "".join(f"<p class=small>{escape(note)}</p>" for note in utility.get("notes", ()))
+    formulas = "".join(
+        f"<li><b>{escape(name)}</b>: {escape(line.get('formula', ''))}</li>"
+        for name, line in utility["metrics"].items()
+    )
+    table = _table(("metric", *headings.values()), rows, range(1, 1 + len(headings)))
+    return f"<h2>Utility</h2><p class=small>{said}</p>{table}{notes}<ul class=small>{formulas}</ul>"
+
+
+def _receipts(audit: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{key} {value}" for key, value in audit["release"]["versions"].items())
+    rows = [
+        ("Synthetic file, SHA-256", audit["output"]["sha256"]),
+        ("Transcript", audit["transcript"]["file"]),
+        ("Transcript, SHA-256", audit["transcript"]["sha256"]),
+        ("Spec, SHA-256", audit["spec_sha256"]),
+        ("Ledger entry", f"{audit['budget']['ledger']['entry']}, {audit['budget']['ledger']['hash']}"),
+        ("Sampling seed", str(audit["sampling_seed"])),
+        ("Made by", versions),
+    ]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])
+    return (
+        f"<h2>Receipts</h2>{_table((), rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+        "<p class=small>Anybody can check all of this without the data: dpsynth verify.</p>"
+    )
