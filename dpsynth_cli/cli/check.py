@@ -136,6 +136,8 @@ def _reference(report: dict[str, Any]) -> str:
 def _show_prediction(console: Any, report: dict[str, Any]) -> None:
     from rich.table import Table
 
+    from dpsynth_cli.evaluate.report import bound_words
+
     prediction = report["prediction"]
     if prediction["errors"]:
         runs = prediction["runs"]
@@ -151,8 +153,8 @@ def _show_prediction(console: Any, report: dict[str, Any]) -> None:
         console.print(table)
     if prediction["paper_bound_w1"] is not None:
         console.print(
-            f"The paper's bound for the printed algorithm, any data: W1 (l_inf, unit cube) at most "
-            f"{prediction['paper_bound_w1']:.3g} on average."
+            "The paper's bound on the mean W1 (l_inf, unit cube) for the printed algorithm, any data: "
+            f"{bound_words(prediction['paper_bound_w1'])}."
         )
     console.print(
         f"Predicted cost: about {prediction['cpu_seconds']:.2g} s of processor time and "

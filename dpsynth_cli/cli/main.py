@@ -14,7 +14,19 @@ from typing import Any, TextIO, cast
 import typer
 
 from dpsynth_cli import __version__
-from dpsynth_cli.cli import budget, check, evaluate, init, mechanisms, plan, release, report, sample, verify
+from dpsynth_cli.cli import (
+    budget,
+    check,
+    evaluate,
+    init,
+    mechanisms,
+    plan,
+    record,
+    release,
+    report,
+    sample,
+    verify,
+)
 from dpsynth_cli.errors import DpsynthError
 
 app = typer.Typer(
@@ -34,6 +46,7 @@ app.command("sample")(sample.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)
+app.command("record")(record.command)
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
 

@@ -33,13 +33,13 @@ def pair_question(domain: Domain, share: Fraction = Fraction(0)) -> Question:
     return Question("evaluate", Gram(cut, diagonal=True) if len(cut) > 1 else lone, share)
 
 
-def pair_tables(values: Ints, domain: Domain) -> dict[Columns, Ints]:
-    """The answer to `pair_question`, table by table."""
+def pair_tables(values: Ints, domain: Domain, diagonal: bool = True) -> dict[Columns, Ints]:
+    """The answer to `pair_question`, or without the diagonal to a Gram of its axes, table by table."""
     cut = axes(domain)
     names, sizes = [axis.column for axis in cut], [len(axis.edges) - 1 for axis in cut]
     order: list[tuple[int, ...]] = []
     for i in range(len(cut)):
-        order += [(i,), *((i, j) for j in range(i + 1, len(cut)))]
+        order += [*([(i,)] if diagonal else []), *((i, j) for j in range(i + 1, len(cut)))]
     ends = np.cumsum([np.prod([sizes[i] for i in columns]) for columns in order])
     parts = np.split(values, ends[:-1])
     return {tuple(names[i] for i in columns): part for columns, part in zip(order, parts, strict=True)}

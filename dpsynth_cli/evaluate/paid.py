@@ -15,13 +15,13 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.marginals import errors, pair_question, pair_tables
+from dpsynth_cli.evaluate.marginals import Columns, axes, errors, pair_tables
 from dpsynth_cli.evaluate.moments import BITS, means, moments_question
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.numeric.histogram import on_simplex
-from dpsynth_cli.questions import Answer, Ints, Question
+from dpsynth_cli.questions import Answer, CellCounts, Cells, Gram, Ints, Question
 
-TABLES, MEANS = 0.75, 0.25  # of the evaluation's share
+ONE, TWO, MEANS = 0.4, 0.4, 0.2  # weights in the evaluation's share
 ABSOLUTE = {
     "discrete_laplace": math.sqrt(1 / 2),
     "discrete_gaussian": math.sqrt(2 / math.pi),
@@ -29,11 +29,18 @@ ABSOLUTE = {
 
 
 def paid_questions(domain: Domain, share: Fraction) -> list[Question]:
-    """All 1- and 2-way tables, and the means of the ordered columns where there are some."""
-    if not ordered(domain):
-        return [pair_question(domain, share)]
-    tables, middle = budget.split(share, [TABLES, MEANS])
-    return [pair_question(domain, tables), moments_question(domain, 1, middle)]
+    """A histogram of each column, all tables of two columns, and the means of the ordered columns."""
+    weights = {"one": ONE, **({"two": TWO} if len(domain.columns) > 1 else {})}
+    weights |= {"means": MEANS} if ordered(domain) else {}
+    shares = dict(zip(weights, budget.split(share, list(weights.values())), strict=True))
+    cut = axes(domain)
+    each = budget.split(shares["one"], [1.0] * len(cut))
+    asked = [
+        Question("evaluate", CellCounts(Cells((axis,))), own) for axis, own in zip(cut, each, strict=True)
+    ]
+    if "two" in shares:
+        asked.append(Question("evaluate", Gram(cut), shares["two"]))
+    return [*asked, moments_question(domain, 1, shares["means"])] if "means" in shares else asked
 
 
 def paid_errors(
@@ -44,22 +51,29 @@ def paid_errors(
     `made` are the exact answers for the synthetic rows, `total` the private number of real ones. Noisy tables
     are projected on the simplex first; `noise` is the mean distance that the noise has before that.
     """
-    n, m = max(1, total), max(1, rows)
-    noisy, exact = (pair_tables(values, domain) for values in (answers[0].values, made[0]))
-    cell = ABSOLUTE.get(answers[0].noise, 0.0) * answers[0].sd / (2 * n)
+    n, m, d = max(1, total), max(1, rows), len(domain.columns)
+    tables: dict[Columns, tuple[Answer, Ints, Ints]] = {
+        (column.name,): (answers[i], answers[i].values, made[i]) for i, column in enumerate(domain)
+    }
+    if d > 1:
+        pairs = [pair_tables(values, domain, diagonal=False) for values in (answers[d].values, made[d])]
+        tables |= {names: (answers[d], noisy, pairs[1][names]) for names, noisy in pairs[0].items()}
     found = {
-        names: (errors(on_simplex(counts, n) / n, exact[names] / m)[0], min(1.0, counts.size * cell))
-        for names, counts in noisy.items()
+        names: (
+            errors(on_simplex(noisy, n) / n, exact / m)[0],
+            min(1.0, noisy.size * ABSOLUTE.get(answer.noise, 0.0) * answer.sd / (2 * n)),
+        )
+        for names, (answer, noisy, exact) in tables.items()
     }
     result: dict[str, Any] = {
         "tvd1": _ways(found, 1),
         "tvd2": _ways(found, 2),
         "columns": {names[0]: _pair(*v) for names, v in found.items() if len(names) == 1},
     }
-    if len(answers) > 1:
-        gap = means(made[1], m) - means(answers[1].values, n)
-        sd = answers[1].sd / (2 * (2**BITS - 1) * n)
-        names = [column.name for column in ordered(domain)]
+    names = [column.name for column in ordered(domain)]
+    if names:
+        gap = means(made[-1], m) - means(answers[-1].values, n)
+        sd = answers[-1].sd / (2 * (2**BITS - 1) * n)
         result["means"] = {
             name: {"error": _round(value), "standard_deviation": _round(sd)}
             for name, value in zip(names, gap.tolist(), strict=True)
@@ -67,7 +81,7 @@ def paid_errors(
     return {key: value for key, value in result.items() if value}
 
 
-def _ways(found: dict[tuple[str, ...], tuple[float, float]], ways: int) -> dict[str, float]:
+def _ways(found: dict[Columns, tuple[float, float]], ways: int) -> dict[str, float]:
     own = [values for names, values in found.items() if len(names) == ways]
     if not own:
         return {}

@@ -30,6 +30,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #111; background: #fff; max-
   margin: 0 auto; padding: 1.5rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem;
   border-bottom: 1px solid #999; } h3 { font-size: 1rem; margin: .4rem 0; overflow-wrap: anywhere; }
+td:first-child { min-width: 2rem; } .facts td:first-child { min-width: 9rem; }
 .mark { display: inline-block; border: 2px solid #111; padding: .1rem .6rem; font-weight: 600; }
 table { border-collapse: collapse; margin: .6rem 0; } th, td { padding: .2rem .8rem .2rem 0; text-align: left;
   border-bottom: 1px solid #ccc; vertical-align: top; overflow-wrap: anywhere; }
@@ -112,7 +113,7 @@ def _summary(audit: Mapping[str, Any]) -> str:
     ]
     if not audit["publishable"]:
         rows.append(("Input", audit.get("input", "")))
-    return f"<h2>What was released</h2>{_table((), rows)}"
+    return f"<h2>What was released</h2><div class=facts>{_table((), rows)}</div>"
 
 
 def _guarantee(audit: Mapping[str, Any]) -> str:
@@ -121,14 +122,14 @@ def _guarantee(audit: Mapping[str, Any]) -> str:
     factor = f"{np.exp(epsilon):.3g}" if epsilon < 700 else "an enormous number"
     slack = f", up to a chance of {guarantee['delta']}," if guarantee["delta"] else ""
     change = {
-        "add_remove": "whether any one row was in the input table at all",
-        "replace_one": "what any one row of the input table said",
+        "add_remove": "that any one row was in the input table at all",
+        "replace_one": "that any one row of the input table said one thing rather than another",
     }[guarantee["neighbours"]]
     return (
         f"<h2>The guarantee</h2><p>{escape(guarantee['statement'])}</p>"
-        f"<p><b>In plain words:</b> somebody who knows everything else, and sees all that was published, can "
-        f"hardly tell {change}: their odds change by a factor of at most {factor}{slack} whatever they try "
-        "and whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
+        "<p><b>In plain words:</b> for somebody who knows everything else and sees all that was published, "
+        f"the odds {change} change by a factor of at most {factor}{slack} whatever they try and whatever "
+        "they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
     )
 
 
@@ -144,8 +145,8 @@ def _budget(audit: Mapping[str, Any]) -> str:
     rows = []
     for number, (step, cost) in enumerate(paid.items()):
         own = steps[step]
-        noises = sorted({line["standard_deviation"] for line in own if "standard_deviation" in line})
-        sd = f"{noises[0]:.3g}" + (f" to {noises[-1]:.3g}" if len(noises) > 1 else "") if noises else "-"
+        noises = sorted(line["standard_deviation"] for line in own if "standard_deviation" in line) or [0.0]
+        sd = " to ".join(dict.fromkeys(f"{noise:.3g}" for noise in (noises[0], noises[-1])))
         kinds = ", ".join(sorted({line["question"] for line in own}))
         rows.append(
             (str(number + 1), step, kinds, f"{sum(line['cells'] for line in own):,}", sd, f"{cost:.4g}",
@@ -194,13 +195,20 @@ def _errors(shown: Shown) -> str:
     if predicted:
         notes.append("Predicted: simulated with the real noise on a uniform table, without data.")
     bound = [line for line in shown.audit["error_bounds"] if "w1" in line]
-    notes += [f"The paper's bound on W1 for the printed algorithm: {line['w1']:.3g}." for line in bound]
+    notes += [
+        f"The paper's bound on W1 for the printed algorithm: {bound_words(line['w1'])}." for line in bound
+    ]
     if paid:
         notes.append("Paid for: from noisy answers in the transcript; noise is what noise alone would show.")
     if measured:
         notes.append("Measured: on a sample of the real rows; confidential.")
     said = "".join(f"<p class=small>{escape(note)}</p>" for note in notes)
     return f"<h2>Errors</h2>{_table(head, rows, range(1, len(head)))}{said}" if rows or said else ""
+
+
+def bound_words(bound: float) -> str:
+    """A bound as it should be read: W1 in the unit cube is never more than 1."""
+    return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
 
 
 def _measured(utility: Mapping[str, Any]) -> dict[str, float]:
@@ -336,6 +344,6 @@ def _receipts(audit: Mapping[str, Any]) -> str:
     ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])
     return (
-        f"<h2>Receipts</h2>{_table((), rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+        f"<h2>Receipts</h2><div class=facts>{_table((), rows)}</div>{f'<ul>{notes}</ul>' if notes else ''}"
         "<p class=small>Anybody can check all of this without the data: dpsynth verify.</p>"
     )
