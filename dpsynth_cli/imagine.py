@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth_cli.compose import accountant_of, run
+from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
 from dpsynth_cli.questions import Ints, Model, Question
 from dpsynth_cli.spec import Spec
@@ -40,9 +41,13 @@ class Imagined:
     made: Table
 
 
-def reference(spec: Spec, rows: int) -> Table:
-    """A uniform table, of a size that a moment suffices for."""
-    return uniform(spec.domain, max(1, min(rows, REFERENCE_ROWS)))
+def reference(spec: Spec, rows: int, table: Table | None = None) -> Table:
+    """The public table, or a uniform one, of a size that a moment suffices for."""
+    if table is None:
+        return uniform(spec.domain, max(1, min(rows, REFERENCE_ROWS)))
+    if not len(table):
+        raise UsageError("the reference table has no rows.", next_step="Give one that has, or none.")
+    return table.at_most(REFERENCE_ROWS)
 
 
 def imagine(spec: Spec, rows: int, table: Table) -> Imagined:

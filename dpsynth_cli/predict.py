@@ -17,7 +17,7 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.metrics import METRICS
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import planes
-from dpsynth_cli.imagine import REFERENCE_ROWS, Imagined, imagine, reference
+from dpsynth_cli.imagine import Imagined, imagine, reference
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.spec_reader import did_you_mean
 
@@ -63,9 +63,7 @@ class Prediction:
 
 def predict(spec: Spec, rows: int, table: Table | None = None, runs: int = 3) -> tuple[Prediction, Imagined]:
     """The prediction for so many rows like the table (else uniform ones), and the last imagined release."""
-    like = reference(spec, rows) if table is None else table.at_most(REFERENCE_ROWS)
-    if len(like) == 0:
-        raise UsageError("the reference table has no rows.", next_step="Give one that has, or none.")
+    like = reference(spec, rows, table)
     found = [imagine(spec, rows, like) for _ in range(max(1, runs))]
     errors = _means([errors_of(like, one.made, spec) for one in found[:runs]])
     last = found[-1]
@@ -117,7 +115,7 @@ def plan(
     tell: Callable[[float, float], None] = lambda epsilon, error: None,
 ) -> Plan:
     """Solve for epsilon by bisection on its logarithm: errors fall as epsilon grows, but for the noise."""
-    like = reference(spec, rows) if table is None else table.at_most(REFERENCE_ROWS)
+    like = reference(spec, rows, table)
     if target not in TARGETS or target not in errors_of(like, like, spec, [target]):
         here = errors_of(like.at_most(2), like.at_most(2), spec)
         raise UsageError(

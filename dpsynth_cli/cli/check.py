@@ -37,7 +37,7 @@ def command(
     ] = False,
     like: Like = None,
     n: ImaginedRows = None,
-    runs: Runs = 3,
+    runs: Runs = 5,
     input: Input = None,
     output: Output = None,
     rows: Rows = None,
