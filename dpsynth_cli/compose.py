@@ -56,11 +56,8 @@ def run(spec: Spec, ask: Ask) -> Outcome:
     try:
         if spec.evaluation.epsilon is None:
             return Outcome(spec.mechanism.run(ask, spec.domain, spec.params, spec.split))
-        from dpsynth_cli.evaluate.paid import paid_questions
-
-        share = _evaluation_share(spec)
+        share, asked = _payable(spec, ask)
         model = spec.mechanism.run(_part(ask, 1 - share), spec.domain, spec.params, spec.split)
-        asked = paid_questions(spec.domain, share)
         return Outcome(model, asked, ask(asked))
     except TranscriptMismatch:
         raise VerificationError(
@@ -69,11 +66,28 @@ def run(spec: Spec, ask: Ask) -> Outcome:
         ) from None
 
 
-def _evaluation_share(spec: Spec) -> Fraction:
-    """The part of the budget that the evaluation's epsilon, with the same delta, would cost by itself."""
+def _payable(spec: Spec, ask: Ask) -> tuple[Fraction, list[Question]]:
+    """The evaluation's share of the budget, and its questions. The share is what its epsilon, with the same
+    delta, would cost by itself.
+
+    Refuses now what could not be answered later, when the mechanism has spent its own part.
+    """
+    from dpsynth_cli.evaluate.paid import paid_questions
+
     assert spec.evaluation.epsilon is not None
-    alone = accountant_of(replace(spec, privacy=replace(spec.privacy, epsilon=spec.evaluation.epsilon)))
-    return alone.total / accountant_of(spec).total
+    try:
+        alone = accountant_of(replace(spec, privacy=replace(spec.privacy, epsilon=spec.evaluation.epsilon)))
+        share = alone.total / accountant_of(spec).total
+        asked = paid_questions(spec.domain, share)
+        for question in asked:
+            ask.sd(question)
+    except (UsageError, ValueError):
+        at = spec.places.get("evaluate.epsilon", "evaluate.epsilon")
+        raise UsageError(
+            f"{at}: this evaluation cannot be paid for: it has too little epsilon or too many cells.",
+            next_step="Raise evaluate.epsilon, release fewer columns, or leave it out.",
+        ) from None
+    return share, asked
 
 
 def _part(ask: Ask, share: Fraction) -> Asking:

@@ -133,7 +133,7 @@ def plan(
         tell(float(exact), found)
         return found
 
-    least = max(LEAST, 1.01 * float(spec.evaluation.epsilon or 0))
+    least = max(LEAST, 2 * float(spec.evaluation.epsilon or 0))
     low = high = min(MOST, max(least, float(spec.privacy.epsilon)))
     if error(high) <= value:
         while low > least and error(low := max(least, high / 4)) <= value:

@@ -29,10 +29,12 @@ def read_evaluation(
     """The section, or its defaults; a paid evaluation is a part of `whole`, the release's own epsilon."""
     section = document.section("evaluate", "{metrics: all}", needed=False)
     metrics = section.optional("metrics", _metrics, QUICK)
-    epsilon = section.optional("epsilon", positive("a positive number below privacy.epsilon"), None)
+    epsilon = section.optional(
+        "epsilon", positive("a positive number, at most half of privacy.epsilon"), None
+    )
     target = section.optional("target", text("the name of a declared column"), None)
-    if epsilon is not None and epsilon >= whole:
-        section.note("epsilon", "is not below privacy.epsilon, of which it is a part")
+    if epsilon is not None and 2 * epsilon > whole:
+        section.note("epsilon", "is more than half of privacy.epsilon, of which it is a part")
     classes = [column.name for column in columns if column.categorical]
     if target is not None and target not in classes:
         known = listed(classes) + did_you_mean(target, classes) if classes else "there is none"

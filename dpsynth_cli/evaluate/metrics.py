@@ -14,6 +14,7 @@ from dpsynth_cli.evaluate.marginals import (
     CATEGORIES_3,
     NUMERIC,
     NUMERIC_3,
+    PAIRED,
     TRIPLES,
     marginal_errors,
 )
@@ -58,8 +59,9 @@ METRICS: dict[str, Metric] = {
     ),
     "marginals": Metric(
         f"sum |p - q| / 2 over the cells of every table of 1 and 2 columns ({NUMERIC} even cells a numeric "
-        f"column, {CATEGORIES} for categories at most) and of up to {TRIPLES} tables of 3 columns "
-        f"({NUMERIC_3} and {CATEGORIES_3} cells); mean squared error: mean of (p - q)^2 over all cells",
+        f"column, {CATEGORIES} for categories at most; pairs of {PAIRED} columns at most) and of {TRIPLES} "
+        f"tables of 3 at most ({NUMERIC_3} and {CATEGORIES_3} cells); mean squared error: "
+        "mean of (p - q)^2 over all cells",
         marginal_errors,
     ),
     "moments": Metric(

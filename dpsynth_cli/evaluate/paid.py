@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.marginals import Columns, axes, errors, pair_tables
+from dpsynth_cli.evaluate.marginals import Columns, axes, errors, pair_tables, paired
 from dpsynth_cli.evaluate.moments import BITS, means, moments_question
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.numeric.histogram import on_simplex
@@ -29,7 +29,7 @@ ABSOLUTE = {
 
 
 def paid_questions(domain: Domain, share: Fraction) -> list[Question]:
-    """A histogram of each column, all tables of two columns, and the means of the ordered columns."""
+    """A histogram of each column, the tables of two `paired` columns, and the means of the ordered ones."""
     weights = {"one": ONE, **({"two": TWO} if len(domain.columns) > 1 else {})}
     weights |= {"means": MEANS} if ordered(domain) else {}
     shares = dict(zip(weights, budget.split(share, list(weights.values())), strict=True))
@@ -39,7 +39,7 @@ def paid_questions(domain: Domain, share: Fraction) -> list[Question]:
         Question("evaluate", CellCounts(Cells((axis,))), own) for axis, own in zip(cut, each, strict=True)
     ]
     if "two" in shares:
-        asked.append(Question("evaluate", Gram(cut), shares["two"]))
+        asked.append(Question("evaluate", Gram(axes(paired(domain))), shares["two"]))
     return [*asked, moments_question(domain, 1, shares["means"])] if "means" in shares else asked
 
 

@@ -155,6 +155,16 @@ def test_of_many_columns_a_fixed_choice_of_triples_is_looked_at():
     assert triples(wide) == triples(wide)
 
 
+def test_of_very_many_columns_a_fixed_choice_is_paired_and_each_is_counted():
+    wide = Domain(tuple(Column(f"c{i}", "boolean", categories=("false", "true")) for i in range(70)))
+    real, made = table(30, 0, wide), table(30, 1, wide, tilt=3.0)
+    found = marginal_errors(real, made, wide)
+    assert found["tvd1"]["tables"] == 70 == len(found["tvd1"]["columns"])
+    assert found["tvd2"]["tables"] == 64 * 63 // 2
+    gaps = {c: abs(real.codes[c].mean() - made.codes[c].mean()) for c in real.codes}
+    assert found["tvd1"]["columns"] == pytest.approx(gaps)
+
+
 def test_moments_by_their_definition():
     real, made = table(200, 0), table(150, 1, tilt=2.0)
     found = moment_errors(real, made, MIXED)

@@ -163,8 +163,8 @@ def test_the_stated_noise_is_what_noise_alone_gives():
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{epsilon: 1}", "evaluate.epsilon is not below privacy.epsilon, of which it is a part"),
-        ("{epsilon: 0}", "evaluate.epsilon is 0; it must be a positive number below privacy.epsilon"),
+        ("{epsilon: 0.6}", "evaluate.epsilon is more than half of privacy.epsilon, of which it is a part"),
+        ("{epsilon: 0}", "evaluate.epsilon is 0; it must be a positive number, at most half of"),
         ("{metric: all}", "evaluate.metric is not a known key (did you mean metrics?)"),
         ("{metrics: [w1, tvd]}", "evaluate.metrics is [w1, tvd]; it must be one of w1, w1_2d, sliced"),
         ("{metrics: [w1, w1]}", "it must be a list that names each metric once"),
@@ -178,6 +178,14 @@ def test_a_wrong_section_is_refused_and_costs_nothing(dpsynth, people, tmp_path,
     assert said in ran.err
     assert "Nothing was read and nothing was spent." in ran.err
     assert not (tmp_path / "out").exists()
+
+
+def test_an_evaluation_that_could_not_be_answered_is_refused_before_anything_is(dpsynth, people):
+    ran = dpsynth("release", with_evaluate(people("marginals"), "{epsilon: 1e-9}"))
+    assert ran.code == 2
+    assert "spec.yaml, line 11: this evaluation cannot be paid for" in ran.err
+    assert "Nothing was spent." in ran.err
+    assert "abort" in dpsynth("budget", "log", "people").out
 
 
 # --- the command --------------------------------------------------------------------------------------
