@@ -117,17 +117,6 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         _show_data(console, report["data"])
 
 
-ERRORS = {
-    "w1": "W1 of a column (mean), in parts of its range",
-    "w1_2d": "W1 in the plane",
-    "tvd1": "1-way marginals, mean total variation distance",
-    "tvd2": "2-way marginals, mean total variation distance",
-    "tvd3": "3-way marginals, mean total variation distance",
-    "mean": "norm of the error of the means, unit scale",
-    "covariance": "Frobenius norm of the error of the covariances",
-}
-
-
 def _reference(report: dict[str, Any]) -> str:
     like = report["prediction"]["reference"]
     return "a uniform table" if like == "uniform" else f"a table like {like}"
@@ -136,6 +125,7 @@ def _reference(report: dict[str, Any]) -> str:
 def _show_prediction(console: Any, report: dict[str, Any]) -> None:
     from rich.table import Table
 
+    from dpsynth_cli.evaluate.lines import TARGETS
     from dpsynth_cli.evaluate.report import bound_words
 
     prediction = report["prediction"]
@@ -149,7 +139,7 @@ def _show_prediction(console: Any, report: dict[str, Any]) -> None:
         table.add_column("error", justify="right")
         table.add_column("what it is")
         for name, value in prediction["errors"].items():
-            table.add_row(name, f"{value:.3g}", ERRORS[name])
+            table.add_row(name, f"{value:.3g}", TARGETS[name][0])
         console.print(table)
     if prediction["paper_bound_w1"] is not None:
         console.print(

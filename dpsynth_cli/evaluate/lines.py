@@ -37,12 +37,29 @@ _LINES: list[tuple[str, str, tuple[str, ...]]] = [
 _SCORES = ("accuracy", "auc", "f1")
 
 
+TARGETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "w1": ("W1 of a column (mean), in parts of its range", "w1", ("mean",)),
+    "w1_2d": ("W1 in the plane", "w1_2d", ("mean",)),
+    "tvd1": ("1-way marginals, mean total variation distance", "marginals", ("tvd1", "mean")),
+    "tvd2": ("2-way marginals, mean total variation distance", "marginals", ("tvd2", "mean")),
+    "tvd3": ("3-way marginals, mean total variation distance", "marginals", ("tvd3", "mean")),
+    "mean": ("norm of the error of the means, unit scale", "moments", ("mean",)),
+    "covariance": ("Frobenius norm of the error of the covariances", "moments", ("covariance_frobenius",)),
+}
+
+
+def targets(compared: Mapping[str, Any]) -> dict[str, float]:
+    """The errors that can be predicted and planned for, as far as these metrics were compared."""
+    found = {name: at(compared.get(metric), path) for name, (_, metric, path) in TARGETS.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def lines(judged: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:
     """(what, {synthetic: number, real_split: number, ...}) for every metric that was computed."""
     metrics = judged["metrics"]
     found = []
     for label, name, path in _LINES:
-        values = {key: _at(metrics.get(name, {}).get(key), path) for key in COLUMNS}
+        values = {key: at(metrics.get(name, {}).get(key), path) for key in COLUMNS}
         there = {key: value for key, value in values.items() if value is not None}
         if there:
             found.append((label, there))
@@ -67,7 +84,8 @@ def _scores(line: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:
     return found
 
 
-def _at(values: Any, path: tuple[str, ...]) -> float | None:
+def at(values: Any, path: tuple[str, ...]) -> float | None:
+    """The number at this path, if there is one."""
     for key in path:
         if not isinstance(values, Mapping) or key not in values:
             return None

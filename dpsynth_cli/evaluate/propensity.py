@@ -18,9 +18,10 @@ STEPS = 25
 
 
 def propensity(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
-    """pMSE = mean of (p_i - c)^2, p_i the fitted probability that row i is synthetic, c their share; and its
-    ratio to what tables from one distribution give, (k - 1)(1 - c)^2 c / N for k coefficients and N rows
-    (Snoke, Raab, Nowok, Dibben, Slavkovic 2018). 0 where nothing can be told, and a ratio near 1 is as good.
+    """pMSE = mean of (p_i - c)^2, p_i the fitted probability that row i is synthetic, c their share (Woo,
+    Reiter, Oganian, Karr 2009); and its ratio to what two samples of one distribution give, which is
+    c (1 - c)(k - 1) / N for k coefficients and N rows. 0 where nothing can be told; a ratio near 1 is as good
+    as a fresh sample.
     """
     n, m = len(real), len(other)
     if not n or not m:
@@ -34,7 +35,7 @@ def propensity(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     c = m / (n + m)
     p = fitted(x, label)
     pmse = float(np.mean((p - c) ** 2))
-    expected = (x.shape[1] - 1) * (1 - c) ** 2 * c / (n + m)
+    expected = (x.shape[1] - 1) * c * (1 - c) / (n + m)
     return {"pmse": pmse, "ratio": pmse / expected if expected else 0.0, "coefficients": x.shape[1]}
 
 

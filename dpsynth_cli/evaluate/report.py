@@ -17,7 +17,7 @@ import numpy as np
 from dpsynth_cli.audit import CONFIDENTIAL
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate import svg
-from dpsynth_cli.evaluate.lines import lines, used
+from dpsynth_cli.evaluate.lines import TARGETS, lines, targets, used
 from dpsynth_cli.evaluate.marginals import pair_question, pair_tables
 from dpsynth_cli.evaluate.scales import cells, missing
 from dpsynth_cli.evaluate.tables import Table
@@ -168,29 +168,22 @@ def _budget(audit: Mapping[str, Any]) -> str:
 def _errors(shown: Shown) -> str:
     predicted = (shown.predicted or {}).get("errors", {})
     paid = shown.audit.get("evaluation", {})
-    measured = _measured(shown.audit.get("utility", {}))
-    names = {
-        "w1": "W1 of a column, mean, in parts of its range",
-        "w1_2d": "W1 in the plane",
-        "tvd1": "1-way marginals, mean TVD",
-        "tvd2": "2-way marginals, mean TVD",
-        "tvd3": "3-way marginals, mean TVD",
-        "mean": "error of the means, norm, unit scale",
-        "covariance": "error of the covariances, Frobenius norm",
+    metrics = shown.audit.get("utility", {}).get("metrics", {})
+    measured = targets({name: line.get("synthetic") for name, line in metrics.items()})
+    found = {
+        "predicted": {key: f"{value:.3g}" for key, value in predicted.items()},
+        "paid for (noise)": {
+            key: f"{line['mean']:.3g} ({line['noise']:.2g})" for key, line in paid.items() if key in TARGETS
+        },
+        "measured": {key: f"{value:.3g}" for key, value in measured.items()},
     }
-    head = (
-        ["error", "predicted"] + (["paid for (noise)"] if paid else []) + (["measured"] if measured else [])
-    )
-    rows = []
-    for key, label in names.items():
-        row = [label, f"{predicted[key]:.3g}" if key in predicted else ""]
-        if paid:
-            line = paid.get(key)
-            row.append(f"{line['mean']:.3g} ({line['noise']:.2g})" if isinstance(line, Mapping) else "")
-        if measured:
-            row.append(f"{measured[key]:.3g}" if key in measured else "")
-        if any(row[1:]):
-            rows.append(row)
+    found = {heading: values for heading, values in found.items() if values}
+    head = ["error", *found]
+    rows = [
+        [words, *(values.get(key, "") for values in found.values())]
+        for key, (words, _, _) in TARGETS.items()
+        if any(key in values for values in found.values())
+    ]
     notes = []
     if predicted:
         notes.append("Predicted: simulated with the real noise on a uniform table, without data.")
@@ -209,19 +202,6 @@ def _errors(shown: Shown) -> str:
 def bound_words(bound: float) -> str:
     """A bound as it should be read: W1 in the unit cube is never more than 1."""
     return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
-
-
-def _measured(utility: Mapping[str, Any]) -> dict[str, float]:
-    from dpsynth_cli.predict import TARGETS
-
-    found = {}
-    for name, (metric, *path) in TARGETS.items():
-        value = utility.get("metrics", {}).get(metric, {}).get("synthetic")
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if value is not None:
-            found[name] = float(value)
-    return found
 
 
 def _distributions(shown: Shown) -> str:
