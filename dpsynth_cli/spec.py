@@ -209,21 +209,9 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name,
-        source,
-        output,
-        rows,
-        privacy,
-        mechanism,
-        params,
-        split,
-        domain,
-        seed,
-        csv,
-        evaluation,
-        {},
+        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation, {},
         _places(tree),
-    )
+    )  # fmt: skip
     return replace(spec, effective=_effective(spec))
 
 

@@ -169,7 +169,7 @@ def _classifiers(
     assert target is not None
     real = pairs["synthetic"][0]
     learn, held_out = halves(real)
-    tested = test or held_out
+    tested = held_out if test is None else test
     line: dict[str, Any] = {
         "formula": "accuracy, ROC AUC and macro F1 on real rows, trained on the table",
         "target": target,
@@ -177,12 +177,12 @@ def _classifiers(
         "svm_train_rows": classifiers.SVM_TRAIN,
         "test_rows": min(len(tested), classifiers.TEST),
         "test": "a table of its own"
-        if test
+        if test is not None
         else "half of the real rows, which the synthetic ones came from too",
     }
     trained = {key: other for key, (_, other) in pairs.items()}
     if "real_split" in trained:
-        trained["real_split"] = real if test else learn
+        trained["real_split"] = learn if test is None else real
     for key, table in trained.items():
         line[key] = classifiers.scores(table, tested, domain, target)
         progress("comparing", 1, None)

@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.audit import CONFIDENTIAL
-from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate import svg
 from dpsynth_cli.evaluate.lines import TARGETS, lines, targets, used
-from dpsynth_cli.evaluate.marginals import pair_question, pair_tables
-from dpsynth_cli.evaluate.scales import cells, missing
+from dpsynth_cli.evaluate.pictures import distributions, heat
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.questions import CellCounts, Cells, Floats, Question
 
-COLUMNS, PAIRS, CATEGORIES, BINS = 40, 6, 14, 32  # drawn at most
 STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #111; background: #fff; max-width: 1000px;
@@ -77,8 +74,8 @@ def page(shown: Shown) -> str:
         _guarantee(audit),
         _budget(audit),
         _errors(shown),
-        _distributions(shown),
-        _heat(shown),
+        distributions(shown.domain, shown.synthetic, shown.real, shown.real_missing),
+        heat(shown.domain, shown.synthetic, shown.real),
         _utility(audit),
         _receipts(audit),
     ]
@@ -202,90 +199,6 @@ def _errors(shown: Shown) -> str:
 def bound_words(bound: float) -> str:
     """A bound as it should be read: W1 in the unit cube is never more than 1."""
     return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
-
-
-def _distributions(shown: Shown) -> str:
-    columns = list(shown.domain)[:COLUMNS]
-    figures = "".join(
-        f"<figure><h3>{escape(column.name)}</h3>{_distribution(shown, column)}</figure>" for column in columns
-    )
-    key = "Blue areas are synthetic rows" + (", black lines real rows." if shown.real else ".")
-    more = f" The first {COLUMNS} columns." if len(shown.domain.columns) > COLUMNS else ""
-    note = f" {shown.real_missing}" if shown.real_missing else ""
-    return f"<h2>Columns</h2><p class=small>{key}{more}{escape(note)}</p><div class=grid>{figures}</div>"
-
-
-def _distribution(shown: Shown, column: Column) -> str:
-    tables = [shown.synthetic] + ([shown.real] if shown.real else [])
-    if column.categorical:
-        return _bars(tables, column)
-    axis = cells(column, BINS, BINS)
-    question = Question("report", CellCounts(Cells((axis,))), Fraction(0))
-    shares = [t.sums([question], Domain((column,)))[0] / max(1, len(t)) for t in tables]
-    lost = ""
-    if column.nullable:
-        shares, gone = (
-            [s[:-1] for s in shares],
-            [missing(t.codes[column.name], column).mean() for t in tables],
-        )
-        lost = f"missing: {gone[0]:.1%}" + (f" (real {gone[1]:.1%})" if len(gone) > 1 else "")
-    real = shares[1] if len(shares) > 1 else None
-    return svg.histogram(column.name, shares[0], real, _ends(column), lost)
-
-
-def _bars(tables: Sequence[Table], column: Column) -> str:
-    labels = [*column.categories, *(["(missing)"] if column.nullable else [])]
-    if column.type == "boolean":
-        labels[:2] = ["false", "true"]
-    shares = [np.bincount(t.codes[column.name], minlength=column.codes) / max(1, len(t)) for t in tables]
-    if len(labels) > CATEGORIES:
-        order = np.argsort(-shares[0], kind="stable")
-        keep, rest = np.sort(order[: CATEGORIES - 1]), order[CATEGORIES - 1 :]
-        labels = [labels[i] for i in keep] + [f"({len(rest)} others)"]
-        shares = [np.append(s[keep], s[rest].sum()) for s in shares]
-    return svg.bars(column.name, labels, shares[0], shares[1] if len(shares) > 1 else None)
-
-
-def _ends(column: Column) -> tuple[str, str]:
-    if column.type in ("date", "datetime"):
-        from dpsynth_cli.write import decode
-
-        low, high = decode(np.array([0, column.size - 1]), column).to_pylist()
-        return str(low), str(high)
-    return f"{column.lower:g}", f"{column.upper:g}"
-
-
-def _heat(shown: Shown) -> str:
-    if len(shown.domain.columns) < 2:
-        return ""
-    question = pair_question(shown.domain)
-    tables = {"synthetic": shown.synthetic} | ({"real": shown.real} if shown.real else {})
-    counted = {
-        title: {names: counts / max(1, len(table)) for names, counts in _pairs(table, question, shown)}
-        for title, table in tables.items()
-    }
-    chosen = list(counted["synthetic"])
-    why = f"The first {PAIRS} pairs of columns." if len(chosen) > PAIRS else ""
-    if "real" in counted:
-        distance = {
-            n: float(np.abs(s - counted["real"][n]).sum() / 2) for n, s in counted["synthetic"].items()
-        }
-        chosen = sorted(distance, key=lambda names: -distance[names])
-        why = f"The {PAIRS} pairs that differ most." if len(chosen) > PAIRS else ""
-    figures = []
-    for a, b in chosen[:PAIRS]:
-        shape = tuple(len(cells(shown.domain[name], 16, 64).edges) - 1 for name in (a, b))
-        panels: list[tuple[str, Floats]] = [(t, counted[t][a, b].reshape(shape)) for t in reversed(counted)]
-        figures.append(
-            f"<figure><h3>{escape(a)} and {escape(b)}</h3>{svg.heat_maps((a, b), panels)}</figure>"
-        )
-    note = f"Darker cells have more rows; values rise to the right and upwards. {why}"
-    return f"<h2>Pairs of columns</h2><p class=small>{note}</p><div class=grid>{''.join(figures)}</div>"
-
-
-def _pairs(table: Table, question: Question, shown: Shown) -> list[tuple[tuple[str, ...], np.ndarray]]:
-    every = pair_tables(table.sums([question], shown.domain)[0], shown.domain)
-    return [(names, counts) for names, counts in every.items() if len(names) == 2]
 
 
 def _utility(audit: Mapping[str, Any]) -> str:

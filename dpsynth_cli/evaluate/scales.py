@@ -27,6 +27,11 @@ def missing(codes: NDArray[Any], column: Column) -> NDArray[np.bool_]:
     return np.asarray(codes == column.size if column.nullable else np.zeros(len(codes), bool))
 
 
+def share(flags: NDArray[np.bool_]) -> float:
+    """The part of the rows that are flagged; of no rows, none."""
+    return float(flags.mean()) if len(flags) else 0.0
+
+
 def cells(column: Column, numeric: int, categories: int) -> Bins:
     """A column in at most so many even cells; missing has one of its own."""
     count = min(column.size, categories if column.categorical else numeric)

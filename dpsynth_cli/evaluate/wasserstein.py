@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.scales import missing, ordered, unit
+from dpsynth_cli.evaluate.scales import missing, ordered, share, unit
 from dpsynth_cli.evaluate.tables import Codes, Table
 from dpsynth_cli.numeric.lattice import Lattice, Scale, divided
 from dpsynth_cli.numeric.partition import even_edges
@@ -50,7 +50,7 @@ def columns_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
         x, y = real.codes[column.name], other.codes[column.name]
         gone = [missing(codes, column) for codes in (x, y)]
         if column.nullable:
-            lost[column.name] = abs(_share(gone[0]) - _share(gone[1]))
+            lost[column.name] = abs(share(gone[0]) - share(gone[1]))
         found[column.name] = _column_w1(x[~gone[0]], y[~gone[1]], column)
     values = list(found.values())
     result = {"mean": float(np.mean(values)), "worst": max(values), "columns": found}
@@ -64,10 +64,6 @@ def _column_w1(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
         p, q = (np.bincount(codes, minlength=column.size) / len(codes) for codes in (x, y))
         return float(np.abs(p - q).sum() / 2)
     return w1_line(x.astype(np.int64), y.astype(np.int64)) / max(1, column.size - 1)
-
-
-def _share(flags: NDArray[np.bool_]) -> float:
-    return float(flags.mean()) if len(flags) else 0.0
 
 
 def planes(domain: Domain) -> list[tuple[Column, Column]]:

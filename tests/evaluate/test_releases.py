@@ -13,6 +13,7 @@ import pyarrow.csv
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.errors import FileError
 from dpsynth_cli.evaluate.paid import paid_errors, paid_questions
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Answer
@@ -99,6 +100,27 @@ def test_swapping_a_real_row_changes_no_public_byte_given_the_same_answers(
         assert (copies[0] / "out" / file).read_bytes() != (copies[1] / "out" / file).read_bytes(), file
     utilities = [audits(copy / "out")[0]["utility"]["metrics"] for copy in copies]
     assert utilities[0] != utilities[1]
+
+
+def test_rows_that_cannot_be_read_again_do_not_stop_a_paid_release(dpsynth, people, tmp_path, monkeypatch):
+    def damaged(*words):
+        raise FileError("people.csv changed while it was read.")
+
+    monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", damaged)
+    assert dpsynth("release", people("marginals")).code == 0
+    utility = audits(tmp_path / "out")[0]["utility"]
+    assert utility["failed"] == "people.csv changed while it was read."
+    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("verify", "out/people.audit.json").code == 0
+
+
+def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
+    spec = people("marginals", rows=0)
+    assert dpsynth("release", with_evaluate(spec, "{metrics: all, epsilon: 0.1}")).code == 0
+    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("verify", "out/people.audit.json").code == 0
+    (tmp_path / "none.csv").write_text("age,score,group\n")
+    assert dpsynth("evaluate", spec, "none.csv", "-m", "w1,marginals,matches,propensity,sliced").code == 0
 
 
 # --- paid -------------------------------------------------------------------------------------------
