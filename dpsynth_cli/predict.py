@@ -26,7 +26,7 @@ LEAST, MOST = 1e-3, 100.0  # epsilons that are looked at
 BISECTIONS = 4
 # Measured on one core of a small server: seconds of processor time a cell (Parquet, CSV), bytes at the start.
 READ, WRITE = {True: 7.5e-8, False: 2.5e-7}, {True: 3.5e-8, False: 8e-8}
-START_SECONDS, START_BYTES, BATCH_BYTES, WORKERS = 2.0, 150e6, 60e6, 4
+START_SECONDS, START_BYTES, BATCH, WORKERS = 1.5, 220e6, 2**18, 4
 
 
 @dataclass(frozen=True)
@@ -168,4 +168,5 @@ def _seconds(spec: Spec, rows: int, last: Imagined) -> float:
 def _bytes(spec: Spec, rows: int, last: Imagined) -> float:
     """The process, batches of rows, a copy of the largest round's cells for each worker, and a row's leaf."""
     cells = sum(sum(charge.lengths) for charge in last.bill)
-    return START_BYTES + BATCH_BYTES + 8 * cells * (WORKERS + 2) + 8 * (spec.rows or rows)
+    batches = 8 * min(rows, BATCH) * len(spec.domain.columns) * (WORKERS + 1)
+    return START_BYTES + batches + 8 * cells * (WORKERS + 2) + 8 * (spec.rows or rows)
