@@ -18,7 +18,8 @@ class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split.
+    stage's name to its default weight in the split. `bound` is the paper's bound on the expected W1
+    (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None.
     """
 
     name: str
@@ -29,6 +30,9 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
+    bound: Callable[[Domain, Any, float, float], float | None] = field(
+        default=lambda domain, params, epsilon, n: None
+    )
 
 
 def parameter(
