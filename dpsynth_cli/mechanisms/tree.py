@@ -1,13 +1,13 @@
 """A tree of two-way tables, and all other pairs as far as they stand above their noise.
 
-The Gram matrix of one-hot rows is all two-way tables at once: one sum, whose sensitivity is the number of pairs
-whatever the categories are. It says which pairs are linked; the links of a maximum spanning tree (Chow and Liu)
-are counted once more. Every estimate is drawn from what is expected to what was counted as its noise allows: a
-link from independent columns, a pair without a link from what the tree implies. Rows are drawn from root to
-leaf and then exchange cells until all their pair tables are near these estimates.
+The Gram matrix of one-hot rows is all two-way tables at once: one sum, whose sensitivity is the number of
+pairs whatever the categories are. It says which pairs are linked; the links of a maximum spanning tree (Chow
+and Liu) are counted once more. Every estimate goes from what is expected to what was counted as far as its
+noise allows: a link from independent columns, a pair without a link from what the tree implies. Rows are
+drawn from root to leaf, and then exchange cells until all their pair tables are near these estimates.
 
-No table is chosen by a private selection, and nothing is fitted by iteration over the data: sizes, columns (two
-rounds), pairs and links are all that is asked.
+Beyond the papers, but made of their part, the private second moment. No table is chosen by a private
+selection: class sizes, columns, pairs and links are all that is asked.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.attributes import Attribute, attribute
+from dpsynth_cli.mechanisms.attributes import attribute
+from dpsynth_cli.mechanisms.crossed import Crossed, Tables
 from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.rules import STRUCTURE, Rules, problems
@@ -32,11 +33,11 @@ from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.exchange import exchanged
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
-from dpsynth_cli.numeric.ratios import raked, shrunk_by_class
+from dpsynth_cli.numeric.ratios import shrunk_by_class
 from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Floats, Gram, Halves, Ints, Model, Question
+from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Gram, Halves, Ints, Model, Question
 
-MOST_CELLS = 2**23  # of all pair tables and classes: they are held in memory, about 60 bytes each
+MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory each
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 LEAST = 0.002  # a link moves at least this part of the rows
 POOL = 2**16  # different rows of cells; more rows are drawn from these
@@ -51,24 +52,21 @@ class Params:
     )
 
 
-Tables = dict[Pair, list[Floats]]  # of each pair, a table a class
-
-
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     shares = budget.split(rest, [split["columns"], split["pairs"], split["links"]])
     quiet = _noise(ask, omega, params, sizes, shares[1]) <= LOUD
-    if not quiet:
-        shares = [rest]
+    if not quiet and not params.rules:
+        return independent(ask, omega, sizes, rest, notes=(FALLBACK,))
 
     # Columns: a private marginal each, and few cells of about equal mass.
     rules = Rules(params.rules, omega)
-    marginals = ask_marginals(ask, omega, omega.modelled, sizes, shares[0])
+    marginals = ask_marginals(ask, omega, omega.modelled, sizes, shares[0] if quiet else rest)
     attributes = [
         attribute(column, marginals[column.name], params.bins, rules.cuts(column.name))
         for column in omega.modelled
     ]
-    table = _Table(omega, attributes, rules)
+    table = Crossed(omega, attributes, rules)
 
     # Pairs: all tables, and the links of the tree again. Without them columns are independent.
     links: list[Pair] = []
@@ -82,9 +80,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     def pool(k: int, rows: int, rng: np.random.Generator) -> Ints:
         own = {pair: tables[k] for pair, tables in targets.items()}
         cells = cells_drawn(order, table.masses[k], {pair: own[pair] for pair in links}, rows, rng)
-        if links or rules:
-            sweeps = math.ceil(min(SWEEPS, WORK / (rows * len(attributes) ** 2)))
-            cells = exchanged(cells, table.sizes, own, table.impossible, sweeps, rng)
+        sweeps = math.ceil(min(SWEEPS, WORK / (rows * len(attributes) ** 2)))
+        cells = exchanged(cells, table.sizes, own, table.impossible, sweeps, rng)
         return table.without_impossible(k, cells, rng)
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
@@ -106,8 +103,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 
 FALLBACK = (
-    "The noise of pair tables would hide what they say at this epsilon, number of rows and number of columns: "
-    "columns are independent (within a class), as in marginals."
+    "At this epsilon and number of rows and columns, noise would hide what pair tables say: columns are "
+    "independent (within a class), as in marginals."
 )
 
 
@@ -122,100 +119,14 @@ def _noise(ask: Ask, omega: Domain, params: Params, sizes: Sizes, share: Fractio
     return sd * math.sqrt(_cells(omega, params) / pairs) / n
 
 
-class _Table:
-    """What the private marginals say of a table of attributes: masses by class, and independent pairs."""
-
-    def __init__(self, omega: Domain, attributes: list[Attribute], rules: Rules) -> None:
-        self.omega, self.attributes, self.rules = omega, attributes, rules
-        self.sizes = [own.cells for own in attributes]
-        self.totals = np.array([mass.sum() for mass in attributes[0].marginal.masses])
-        self.pairs = list(combinations(range(len(attributes)), 2))
-        self._first = [np.array(own.axis.edges[:-1]) for own in attributes]
-        self.masses = [
-            [self._possible_masses(k, i) for i in range(len(attributes))] for k in range(omega.classes)
-        ]
-        self.impossible = {
-            (i, j): found for i, j in self.pairs if rules and (found := self._impossible(i, j)).any()
-        }
-        self.expected: Tables = {
-            (i, j): [
-                np.outer(own[i], own[j]) / max(total, 1e-9) * self.possible((i, j))
-                for own, total in zip(self.masses, self.totals, strict=True)
-            ]
-            for i, j in self.pairs
-        }
-
-    def possible(self, pair: Pair) -> Floats:
-        """1, or a table that is 0 where no row can be."""
-        if pair in self.impossible:
-            return np.asarray(~self.impossible[pair], np.float64)
-        return np.ones(())
-
-    def most(self, pair: Pair) -> list[Floats]:
-        """No cell has more rows than the smaller of its row and its column."""
-        i, j = pair
-        return [np.minimum.outer(own[i], own[j]) * self.possible(pair) for own in self.masses]
-
-    def fitted(
-        self, pair: Pair, noisy: list[Floats], variance: float, expected: list[Floats]
-    ) -> list[Floats]:
-        """The estimate of a pair from its noisy tables and from what is expected, with the right marginals."""
-        i, j = pair
-        estimates = shrunk_by_class(noisy, variance, expected, self.most(pair))
-        possible = self.possible(pair)
-        return [
-            raked(estimate, own[i], own[j], possible)
-            for estimate, own in zip(estimates, self.masses, strict=True)
-        ]
-
-    def without_impossible(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
-        """Rows that break a rule replaced by others of the class that break none."""
-        if not self.impossible:
-            return cells
-        broken = np.zeros(len(cells), bool)
-        for (i, j), impossible in self.impossible.items():
-            broken |= impossible[cells[:, i], cells[:, j]]
-        good = cells[~broken]
-        if not len(good):
-            good = self._possible_row(k)
-        cells[broken] = good[rng.integers(len(good), size=int(broken.sum()))]
-        return cells
-
-    def _possible_row(self, k: int) -> Ints:
-        label = self.omega.strata
-        codes = self.rules.possible_row({label: k} if label else {})
-        assert codes is not None, "a class that the rules leave no row"
-        row = [int(np.argmax(mass)) for mass in self.masses[k]]
-        for i, own in enumerate(self.attributes):
-            if own.column.name in codes:
-                row[i] = int(np.searchsorted(self._first[i], codes[own.column.name], side="right")) - 1
-        return np.array([row])
-
-    def _impossible(self, i: int, j: int) -> np.ndarray:
-        one, other = (self.attributes[at].column.name for at in (i, j))
-        return self.rules.impossible(one, other, self._first[i], self._first[j])
-
-    def _possible_masses(self, k: int, i: int) -> Floats:
-        """The masses of a class in an attribute's cells, without those that a rule forbids the class."""
-        mass, label = self.attributes[i].masses(k), self.omega.strata
-        if not self.rules or label is None:
-            return mass
-        name = self.attributes[i].column.name
-        never = self.rules.impossible(label, name, np.array([k]), self._first[i])[0]
-        left = np.where(never, 0.0, mass)
-        if not left.any():
-            left = np.where(never, 0.0, 1.0)
-        return np.asarray(left * (mass.sum() / max(float(left.sum()), 1e-300)))
-
-
-def _linked(ask: Ask, table: _Table, pairs: Fraction, links: Fraction) -> tuple[list[Pair], Tables]:
+def _linked(ask: Ask, table: Crossed, pairs: Fraction, links: Fraction) -> tuple[list[Pair], Tables]:
     """The tree, and an estimate of every pair by class."""
     strata = table.omega.strata
     axes = tuple(own.axis for own in table.attributes)
     answer = ask([Question("pairs", Gram(axes), pairs, strata)])[0]
     blocks = [pair_tables(block, table.sizes) for block in answer.blocks]
     noisy = {pair: [block[pair] for block in blocks] for pair in table.pairs}
-    variance = answer.sd**2
+    variance = max(answer.sd**2, 1e-9)
 
     # The tree: pairs by the rows that would be in a wrong cell if their columns were independent.
     least = LEAST * float(table.totals.sum())
@@ -252,7 +163,7 @@ def _linked(ask: Ask, table: _Table, pairs: Fraction, links: Fraction) -> tuple[
     for pair in table.pairs:
         if pair not in targets:
             expected = [own[pair] * table.possible(pair) for own in by_tree]
-            targets[pair] = table.fitted(pair, noisy[pair], max(variance, 1e-9), expected)
+            targets[pair] = table.fitted(pair, noisy[pair], variance, expected)
     return chosen, targets
 
 
@@ -276,8 +187,8 @@ def fits(omega: Domain, params: Params) -> list[str]:
     cells = 0 if found else _cells(omega, params)
     if cells > MOST_CELLS:
         found.append(
-            f"tree would hold {cells:,} cells of pair tables in memory, and takes at most {MOST_CELLS:,}; join "
-            "rare categories under `other`, lower mechanism.bins, leave the strata out, or use marginals"
+            f"tree would hold {cells:,} cells of pair tables in memory, and takes at most {MOST_CELLS:,}; "
+            "join rare categories under `other`, lower mechanism.bins, leave the strata out, or use marginals"
         )
     return found
 
@@ -285,11 +196,11 @@ def fits(omega: Domain, params: Params) -> list[str]:
 MECHANISM = Mechanism(
     name="tree",
     summary="all two-way tables from one private Gram matrix, a spanning tree of them counted again",
-    suits="mixed or categorical tables of many rows (some hundred times columns / epsilon), with strata for a label",
+    suits="mixed or categorical tables (the usual choice), with strata if there is a label",
     citation=(
-        "C. K. Chow, C. N. Liu: Approximating Discrete Probability Distributions with Dependence Trees. IEEE "
-        "Trans. Inf. Theory 14, 1968; over the private second moment of A. Boedihardjo, T. Strohmer, R. Vershynin: "
-        "Covariance's Loss is Privacy's Gain. Found. Comput. Math. 2022"
+        "C. K. Chow, C. N. Liu: Approximating Discrete Probability Distributions with Dependence Trees. "
+        "IEEE Trans. Inf. Theory 14, 1968; over the private second moment of M. Boedihardjo, T. Strohmer, "
+        "R. Vershynin: Covariance's Loss is Privacy's Gain. Found. Comput. Math. 2022"
     ),
     run=run,
     params=Params,

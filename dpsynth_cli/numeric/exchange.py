@@ -31,7 +31,7 @@ def exchanged(
     sweeps: int,
     rng: np.random.Generator,
 ) -> Ints:
-    """The rows (cells of each attribute, at most 2^16 rows) after so many tries of every row and attribute."""
+    """The rows (at most 2^16, a cell of each attribute) after so many tries of every row and attribute."""
     rows, d = cells.shape
     half = rows // 2
     if not half or d < 2 or not sweeps:
@@ -47,14 +47,15 @@ def exchanged(
             table += NEVER * impossible[i, j]
         excess[first[i] : first[i + 1], first[j] : first[j + 1]] = table
         excess[first[j] : first[j + 1], first[i] : first[i + 1]] = table.T
-    flat = excess.reshape(-1)
     size = -(-half // PARTS)
     for _ in range(sweeps):
         for j in range(d):
             mixed = rng.permutation(rows)
             for at in range(0, half, size):
                 end = min(at + size, half)
-                _try(flat, wide, y, j, mixed[at:end], mixed[half + at : half + end])
+                _try(
+                    excess, y, j, slice(first[j], first[j + 1]), mixed[at:end], mixed[half + at : half + end]
+                )
     return np.asarray(y - first[:-1], np.int64)
 
 
@@ -64,11 +65,12 @@ def _excess(number: Ints, target: Floats) -> NDArray[np.int32]:
     return np.asarray(UNIT * counts - np.rint(UNIT * scale * target), np.int32)
 
 
-def _try(flat: NDArray[np.int32], wide: int, y: NDArray[np.int32], j: int, a: Ints, b: Ints) -> None:
+def _try(excess: NDArray[np.int32], y: NDArray[np.int32], j: int, own: slice, a: Ints, b: Ints) -> None:
     """Rows a[i] and b[i] exchange their cells of attribute j where that is better; tables follow."""
     differ = y[a, j] != y[b, j]
     a, b = a[differ], b[differ]
     u, v = y[a, j][:, None], y[b, j][:, None]
+    flat, wide = excess.reshape(-1), len(excess)
     ya, yb = y[a] * wide, y[b] * wide
     gain = flat.take(ya + v)
     gain -= flat.take(ya + u)
@@ -76,11 +78,28 @@ def _try(flat: NDArray[np.int32], wide: int, y: NDArray[np.int32], j: int, a: In
     gain -= flat.take(yb + v)
     # The squares change by 2 (gain) and, in each of the four cells of a table, by one row's own square.
     others = (ya != yb).sum(axis=1) - 1
-    better = gain.sum(axis=1) + 2 * UNIT * others < 0
-    a, b, u, v = a[better], b[better], u[better], v[better]
-    other = np.arange(y.shape[1]) != j
-    ya, yb = y[a][:, other], y[b][:, other]
-    for there, cell, step in ((ya, v, UNIT), (yb, u, UNIT), (ya, u, -UNIT), (yb, v, -UNIT)):
-        np.add.at(flat, (there * wide + cell).ravel(), np.int32(step))
-        np.add.at(flat, (cell * wide + there).ravel(), np.int32(step))
-    y[a, j], y[b, j] = v[:, 0], u[:, 0]
+    better = np.flatnonzero(gain.sum(axis=1) + 2 * UNIT * others < 0)
+    # Each by itself is better; all at once may go too far. As many as lead to the least squares.
+    before = excess[:, own].astype(np.int64)
+    change = _change(y, a[better], b[better], j, own, wide)
+    downhill, square = -int((before * change).sum()), UNIT * int((change * change).sum())
+    if downhill < square:
+        better = better[: max(1, len(better) * max(downhill, 0) // square)]
+        change = _change(y, a[better], b[better], j, own, wide)
+    excess[:, own] = before + UNIT * change
+    excess[own, :] = excess[:, own].T
+    y[a[better], j], y[b[better], j] = v[better, 0], u[better, 0]
+
+
+def _change(y: NDArray[np.int32], a: Ints, b: Ints, j: int, own: slice, wide: int) -> Ints:
+    """What these exchanges add to the tables of attribute j with all others."""
+    size = own.stop - own.start
+    ya, yb = y[a] * size, y[b] * size
+    u, v = (y[rows, j][:, None] - own.start for rows in (a, b))
+    there, gone = (
+        np.bincount(np.concatenate([one.ravel(), other.ravel()]), minlength=wide * size)
+        for one, other in ((ya + v, yb + u), (ya + u, yb + v))
+    )
+    change = (there - gone).reshape(wide, size)
+    change[own] = 0
+    return np.asarray(change)

@@ -1,8 +1,8 @@
 """Noisy tables drawn towards what is expected of them, as far as their noise says (empirical Bayes).
 
 A cell where e rows are expected holds r e of them. The ratios r of all cells of a table come from one
-distribution over a few ratios, which the noisy counts themselves teach by EM: if they are like what is
-expected they stay there, if most cells are empty they learn that, and a cell that stands out keeps its count.
+mixture of a few stories, which the noisy counts themselves teach by EM: if they are like what is expected
+they stay there, if most cells are empty they learn that, and a cell that stands out keeps its count.
 """
 
 from __future__ import annotations
@@ -15,28 +15,32 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-RATIOS = np.array([0, 0.05, 0.12, 0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 8, 14, 25, 50, np.inf])
-PRIOR = np.where(RATIOS == 1, 5.0, 0.2)  # before any cell was seen, in cells
+# The stories a cell can have: about r e rows, for normal widths of r; at last about `most` rows.
+RATIOS = np.array([0.0, 0.1, 0.3, 0.55, 0.8, 1.0, 1.25, 1.7, 2.5, 4.0, 7.0, 14.0, 40.0])
+WIDTHS = np.array([0.0, 0.07, 0.1, 0.12, 0.1, 0.05, 0.15, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0])
+TOP = 0.1  # the width of the last one, in `most`
+PRIOR = np.append(np.where(RATIOS == 1, 5.0, 0.2), 0.2)  # before any cell was seen, in cells
 ROUNDS = 8  # of EM
 
 
 def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats) -> Floats:
     """The posterior mean of each cell; no cell is above `most`, and 0 is 0 where that is.
 
-    The largest ratio stands for `most` itself: all rows of the smaller of two categories. A table that is no
-    further from what is expected than its noise stays as expected.
+    `most` has a story of its own: all rows of the smaller of two categories. A table that is no further from
+    what is expected than its noise alone would be stays as expected.
 
     >>> noisy, expected = np.array([12.0, 190.0, 7.0]), np.array([10.0, 10.0, 9.0])
     >>> shrunk(noisy, 25.0, expected, np.full(3, 200.0)).round().tolist()
-    [11.0, 190.0, 9.0]
+    [10.0, 191.0, 9.0]
     """
     away = noisy - expected
     energy = variance * (len(noisy) + np.sqrt(2.0 * len(noisy)))  # of noise alone, and a standard deviation
     if float((away * away).sum()) < energy:
         return np.minimum(expected, most)
-    x = np.minimum(np.where(np.isinf(RATIOS), 0.0, RATIOS)[:, None] * expected, most)
-    x[-1] = most
-    likely = -0.5 / variance * (noisy - x) ** 2
+    centre = np.vstack([np.minimum(RATIOS[:, None] * expected, most), most])
+    width = np.vstack([WIDTHS[:, None] * expected, TOP * most]) ** 2
+    spread = width + variance
+    likely = -0.5 * ((noisy - centre) ** 2 / spread + np.log(spread))
     likely = np.exp(likely - likely.max(axis=0))
     weights = PRIOR / PRIOR.sum()
     for _ in range(ROUNDS):
@@ -44,7 +48,8 @@ def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats) -> Fl
         weights = PRIOR + (told / told.sum(axis=0)).sum(axis=1)
         weights = np.round(weights / weights.sum(), 9)
     told = weights[:, None] * likely
-    return np.asarray((told * x).sum(axis=0) / told.sum(axis=0))
+    means = np.clip(centre + (noisy - centre) * (width / spread), 0.0, most)
+    return np.asarray((told * means).sum(axis=0) / told.sum(axis=0))
 
 
 def shrunk_by_class(
