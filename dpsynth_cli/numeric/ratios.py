@@ -89,7 +89,10 @@ def raked(table: Floats, rows: Floats, columns: Floats, possible: Floats) -> Flo
     total = max(float(rows.sum()), 1e-9)
     table = (table + 1e-6 / total * np.outer(rows, columns) + 1e-12) * possible
     for _ in range(15):
-        table = table * _scale(rows, table.sum(axis=1))[:, None]
+        sums = table.sum(axis=1)
+        if np.abs(sums - rows).max() < 1e-7 * total:
+            break
+        table = table * _scale(rows, sums)[:, None]
         table = table * _scale(columns, table.sum(axis=0))
     return np.asarray(np.round(table, 6))
 

@@ -14,6 +14,10 @@ SCORE = Column("score", "continuous", lower=0.0, upper=1.0)
 OMEGA = Domain((SEX, KIN, AGE, BORN, SCORE))
 
 
+NOT_WITHIN = "the range of age is not within its bounds, the lower end first"
+NOT_CONTINUOUS = "score is continuous; rules are for categories, integers and dates"
+
+
 def impossible(*rules):
     return read({"impossible": list(rules)})
 
@@ -45,15 +49,14 @@ def test_ranges_of_numbers_and_dates_hold_both_ends():
         ({"sexx": "male", "kin": "wife"}, "sexx is not a declared column"),
         ({"sex": "Male", "kin": "wife"}, "Male is not a declared category of sex"),
         ({"sex": {"from": "1"}, "kin": "wife"}, "sex has categories; name one, or a list of them"),
-        ({"age": {"from": "5"}, "kin": "wife"}, "the range of age is not within its bounds, the lower end first"),
-        ({"age": {"from": "30", "to": "20"}, "kin": "wife"}, "the range of age is not within its bounds, "
-         "the lower end first"),
+        ({"age": {"from": "5"}, "kin": "wife"}, NOT_WITHIN),
+        ({"age": {"from": "30", "to": "20"}, "kin": "wife"}, NOT_WITHIN),
         ({"age": ["20", "30"], "kin": "wife"}, "age is integer; ['20', '30'] is not"),
         ({"age": "young", "kin": "wife"}, "age is integer; young is not"),
         ({"born": "1970-13-01", "kin": "wife"}, "born is date; 1970-13-01 is not"),
-        ({"score": "0.5", "kin": "wife"}, "score is continuous; rules are for categories, integers and dates"),
+        ({"score": "0.5", "kin": "wife"}, NOT_CONTINUOUS),
     ],
-)  # fmt: skip
+)
 def test_what_contradicts_the_declaration_is_said(rule, said):
     assert problems(impossible(rule), OMEGA) == [f"mechanism.rules.impossible, rule 1: {said}"]
 
