@@ -244,8 +244,8 @@ def test_rules_of_a_spec_hold_in_the_file_and_in_its_verification(dpsynth, peopl
         ),
         (
             "rules: {impossible: [{age: 30, group: [a, b, 'c,d']}]}",
-            "spec.yaml, line 6: mechanism.rules.impossible leaves no row that has 30 in age; leave that out of "
-            "the column's declaration, or drop a rule",
+            "spec.yaml, line 6: mechanism.rules.impossible leaves no row that has 30 in age; leave that out "
+            "of the column's declaration, or drop a rule",
         ),
         (
             "rules: [age]",
