@@ -58,17 +58,35 @@ def test_columns_keep_their_counts_and_targets_are_scaled_to_the_rows():
     assert off(made, tables(real)) < 0.02
 
 
-def test_impossible_pairs_dissolve():
-    real = linked(4000, 3)
-    impossible = {pair: table == 0 for pair, table in tables(real).items()}
-    broken = exchanged(shuffled(real, 1), SIZES, tables(real), {}, 1, np.random.default_rng(2))
-    made = exchanged(shuffled(real, 1), SIZES, tables(real), impossible, 12, np.random.default_rng(2))
+def test_impossible_pairs_dissolve_whatever_the_targets_say():
+    start = shuffled(linked(4000, 3), 1)
+    impossible = {(0, 1): np.zeros((4, 3), bool), (1, 2): np.zeros((3, 6), bool)}
+    impossible[0, 1][0, 2] = impossible[1, 2][0, 5] = True
 
-    def count(cells):
+    def broken(cells):
         return sum(tables(cells)[pair][never].sum() for pair, never in impossible.items())
 
-    assert count(broken) > 100
-    assert count(made) < 0.1 * count(broken)
+    made = exchanged(start.copy(), SIZES, tables(start), impossible, 8, np.random.default_rng(2))
+    assert broken(start) > 200
+    assert broken(made) <= 0.02 * broken(start)
+
+
+def test_many_exchanges_at_once_do_not_go_too_far():
+    sizes, rows = [2, 2], 8000
+    start = np.random.default_rng(0).integers(0, 2, (rows, 2))
+    one, other = (np.bincount(column, minlength=2) for column in start.T)
+    target = np.outer(one, other) / rows + 300 * np.array([[1, -1], [-1, 1]])
+    made = exchanged(start, sizes, {(0, 1): target}, {}, 3, np.random.default_rng(1))
+    found = np.bincount(2 * made[:, 0] + made[:, 1], minlength=4).reshape(2, 2)
+    assert np.abs(found - target).max() < 2
+
+
+def test_rows_that_cannot_be_nearer_stay_as_they_are():
+    real = linked(2000, 0)
+    rng = np.random.default_rng(3)
+    targets = {pair: table + rng.uniform(-0.3, 0.3, table.shape) for pair, table in tables(real).items()}
+    made = exchanged(real.copy(), SIZES, targets, {}, 4, np.random.default_rng(2))
+    assert (made == real).all()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
