@@ -71,12 +71,13 @@ def test_impossible_pairs_dissolve_whatever_the_targets_say():
     assert broken(made) <= 0.02 * broken(start)
 
 
-def test_many_exchanges_at_once_do_not_go_too_far():
-    sizes, rows = [2, 2], 8000
+@pytest.mark.parametrize("moved", [37, 150, 300, 611])
+def test_many_exchanges_at_once_do_not_go_too_far(moved):
+    rows = 8000
     start = np.random.default_rng(0).integers(0, 2, (rows, 2))
     one, other = (np.bincount(column, minlength=2) for column in start.T)
-    target = np.outer(one, other) / rows + 300 * np.array([[1, -1], [-1, 1]])
-    made = exchanged(start, sizes, {(0, 1): target}, {}, 3, np.random.default_rng(1))
+    target = np.outer(one, other) / rows + moved * np.array([[1, -1], [-1, 1]])
+    made = exchanged(start, [2, 2], {(0, 1): target}, {}, 3, np.random.default_rng(1))
     found = np.bincount(2 * made[:, 0] + made[:, 1], minlength=4).reshape(2, 2)
     assert np.abs(found - target).max() < 2
 
