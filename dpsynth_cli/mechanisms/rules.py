@@ -37,29 +37,26 @@ class Rule:
 
 def read(value: Any) -> dict[str, list[dict[str, Any]]]:
     """The rules as written; what they say of columns is checked by `problems`."""
-    if (
-        not isinstance(value, dict)
-        or set(value) != {"impossible"}
-        or not isinstance(value["impossible"], list)
-    ):
+    listed = value["impossible"] if isinstance(value, dict) and set(value) == {"impossible"} else None
+    if not isinstance(listed, list):
         raise ValueError(ALLOWED)
-    for rule in value["impossible"]:
+    for rule in listed:
         if not isinstance(rule, dict) or len(rule) != 2:
             raise ValueError(f"{ALLOWED}; a rule names two columns")
         for side in rule.values():
-            ends = isinstance(side, dict) and side and set(side) <= {"from", "to"}
-            texts = (
-                list(side.values()) if isinstance(side, dict) else side if isinstance(side, list) else [side]
-            )
-            if (
-                not texts
-                or (isinstance(side, dict) and not ends)
-                or not all(isinstance(t, str) for t in texts)
-            ):
+            texts = _texts(side)
+            if not texts or not all(isinstance(text, str) for text in texts):
                 raise ValueError(
                     f"{ALLOWED}; a value, a list of them, or a range such as {{from: 0, to: 15}}"
                 )
-    return value
+    return {"impossible": listed}
+
+
+def _texts(side: Any) -> list[Any]:
+    """The values that one side of a rule names; none where it is not a side."""
+    if isinstance(side, dict):
+        return list(side.values()) if set(side) <= {"from", "to"} else []
+    return side if isinstance(side, list) else [side]
 
 
 ALLOWED = "impossible: a list of rules such as {relationship: Husband, sex: Female}"
@@ -202,6 +199,8 @@ def _ranges(column: Column, written: Any) -> Ranges:
         return tuple((code, code + 1) for code in codes)
     if column.type not in ("integer", "date"):
         raise ValueError(f"{column.name} is {column.type}; rules are for categories, integers and dates")
+    if isinstance(written, list):
+        raise ValueError(f"{column.name} is {column.type}; name one value, or a range such as {{to: 15}}")
     ends = written if isinstance(written, dict) else {"from": written, "to": written}
     low, high = (_number(column, ends.get(key)) for key in ("from", "to"))
     low = int(column.lower) if low is None else low
@@ -217,7 +216,7 @@ def _number(column: Column, text: Any) -> int | None:
         if text is None:
             return None
         return int(text) if column.type == "integer" else date.fromisoformat(text).toordinal() - EPOCH
-    except (TypeError, ValueError):
+    except ValueError:
         raise ValueError(f"{column.name} is {column.type}; {text} is not") from None
 
 

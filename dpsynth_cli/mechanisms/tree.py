@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli import budget
-from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import attribute
 from dpsynth_cli.mechanisms.crossed import Crossed, Tables
 from dpsynth_cli.mechanisms.drawing import by_class
@@ -116,7 +116,7 @@ def _noise(ask: Ask, omega: Domain, params: Params, sizes: Sizes, share: Fractio
     sd = ask.sd(Question("pairs", Gram(tuple(Halves(c.name, 0) for c in columns)), share, omega.strata))
     pairs = len(columns) * (len(columns) - 1) / 2
     n = max(1.0, float(sizes.rows.sum()))
-    return sd * math.sqrt(_cells(omega, params) / pairs) / n
+    return sd * math.sqrt(_cells(_widths(omega, params), omega.classes) / pairs) / n
 
 
 def _linked(ask: Ask, table: Crossed, pairs: Fraction, links: Fraction) -> tuple[list[Pair], Tables]:
@@ -167,24 +167,35 @@ def _linked(ask: Ask, table: Crossed, pairs: Fraction, links: Fraction) -> tuple
     return chosen, targets
 
 
-def _cells(omega: Domain, params: Params) -> int:
-    """The cells of all pair tables and classes, at most; a function of the declaration."""
+def _widths(omega: Domain, params: Params) -> list[int]:
+    """How many cells each column has in pair tables, at most; a function of the declaration."""
     rules = Rules(params.rules, omega)
+    return [
+        column.codes
+        if column.categorical
+        else min(column.codes, params.bins + column.nullable + len(rules.cuts(column.name)))
+        for column in omega.modelled
+    ]
 
-    def most(column: Column) -> int:
-        if column.categorical:
-            return column.codes
-        return min(column.codes, params.bins + column.nullable + len(rules.cuts(column.name)))
 
-    sizes = [most(column) for column in omega.modelled]
-    return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2 * omega.classes
+def _cells(widths: list[int], classes: int) -> int:
+    """The cells of all pair tables and classes.
+
+    >>> _cells([2, 3, 4], 2)
+    52
+    """
+    return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2 * classes
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     if not omega.modelled:
         return ["tree needs a column besides the strata"]
     found = problems(params.rules, omega)
-    cells = 0 if found else _cells(omega, params)
+    if found:
+        return found
+    widths = _widths(omega, params)
+    # Exchanges hold one matrix, all cells by all cells, at an eighth of the bytes.
+    cells = max(_cells(widths, omega.classes), sum(widths) ** 2 // 8)
     if cells > MOST_CELLS:
         found.append(
             f"tree would hold {cells:,} cells of pair tables in memory, and takes at most {MOST_CELLS:,}; "
@@ -204,6 +215,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.03, "columns": 0.3, "pairs": 0.4, "links": 0.27},
+    stages={"total": 0.02, "columns": 0.3, "pairs": 0.4, "links": 0.28},
     fits=fits,
 )

@@ -208,6 +208,10 @@ def test_what_does_not_fit_in_memory_is_refused_in_words():
         "categories under `other`, lower mechanism.bins, leave the strata out, or use marginals"
     ]
     assert tree.fits(Domain(many[:4]), tree.Params()) == []
+    town = Column("town", "nominal", categories=tuple(map(str, range(30_000))))
+    assert (
+        "112,545,004 cells" in tree.fits(Domain((town, A)), tree.Params())[0]
+    )  # all by all, 450 MB and more
     assert tree.fits(Domain((LABEL,), strata="label"), tree.Params()) == [
         "tree needs a column besides the strata"
     ]
