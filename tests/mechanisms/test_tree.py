@@ -10,6 +10,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import marginals, tree
 from tests.asking import asking, drawn
+from tests.mechanisms.plain_ask import PlainAsk
 
 KINDS = tuple("abcdef")
 A, B, C = (Column(name, "nominal", categories=KINDS) for name in "ABC")
@@ -149,6 +150,15 @@ def test_too_little_for_pairs_is_a_release_by_marginals_and_says_so():
     assert {charge.question.step for charge in bill} == {"total", "columns"}
     model, _, _ = release(table(12_000), omega, 1.0)
     assert model.notes == ()
+
+
+def test_the_fallback_asks_exactly_what_marginals_asks():
+    codes, omega = table(500), Domain(ALL, strata="label")
+    one, other = (PlainAsk(omega, codes, 0.001, seed=3) for _ in range(2))
+    rows = drawn(tree.run(one, omega, tree.Params(), STAGES), 200)
+    same = drawn(marginals.run(other, omega, marginals.Params(), dict(marginals.MECHANISM.stages)), 200)
+    assert one.asked == other.asked
+    assert all((rows[name] == same[name]).all() for name in rows)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
