@@ -183,7 +183,7 @@ def _classifiers(
     trained = {key: other for key, (_, other) in pairs.items()}
     if "real_split" in trained:
         trained["real_split"] = learn if test is None else real
-    for key, table in trained.items():
+    for key, table in trained.items() if len(tested) else ():
         line[key] = classifiers.scores(table, tested, domain, target)
         progress("comparing", 1, None)
     return line

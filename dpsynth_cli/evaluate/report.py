@@ -27,10 +27,11 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #111; background: #fff; max-
   margin: 0 auto; padding: 1.5rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem;
   border-bottom: 1px solid #999; } h3 { font-size: 1rem; margin: .4rem 0; overflow-wrap: anywhere; }
-td:first-child { min-width: 2rem; } .facts td:first-child { min-width: 9rem; }
+td:first-child { min-width: 2rem; } .facts td { overflow-wrap: anywhere; }
+.facts td:first-child { min-width: 9rem; }
 .mark { display: inline-block; border: 2px solid #111; padding: .1rem .6rem; font-weight: 600; }
 table { border-collapse: collapse; margin: .6rem 0; } th, td { padding: .2rem .8rem .2rem 0; text-align: left;
-  border-bottom: 1px solid #ccc; vertical-align: top; overflow-wrap: anywhere; }
+  border-bottom: 1px solid #ccc; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .wide { overflow-x: auto; } .grid { display: flex; flex-wrap: wrap; gap: 1.2rem 1.6rem; }
 figure { margin: 0; break-inside: avoid; max-width: 100%; }

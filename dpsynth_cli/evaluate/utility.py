@@ -18,7 +18,7 @@ ROWS = 50_000
 def utility(spec: Spec, scan: Scan, made: Sample, progress: Progress) -> dict[str, Any] | None:
     """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against one of the real rows.
 
-    A release that is paid for does not fail because its rows cannot be read once more: then it says so.
+    A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """
     wanted = spec.evaluation
     metrics, notes = chosen(wanted.metrics, spec.domain, wanted.target)
@@ -28,6 +28,8 @@ def utility(spec: Spec, scan: Scan, made: Sample, progress: Progress) -> dict[st
     confidential = {"confidential": True, "sample_rows": ROWS, "notes": notes}
     try:
         real = scanned(scan, spec.domain, ROWS, progress)
+        return confidential | judge(real, made.table(spec.domain), spec.domain, plan, None, progress)
     except DpsynthError as error:
         return confidential | {"failed": error.happened, "metrics": {}}
-    return confidential | judge(real, made.table(spec.domain), spec.domain, plan, None, progress)
+    except Exception as error:  # never its text: a library may have put a cell's content into it
+        return confidential | {"failed": f"a bug in dpsynth: {type(error).__name__}", "metrics": {}}

@@ -81,7 +81,8 @@ def plane_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
 
 def w1_plane(real: Table, other: Table, a: Column, b: Column, grid: int = GRID) -> float:
     """By an exact flow of least cost on the grid's graph (`numeric/transport.py`)."""
-    lattice = divided([Scale(c.size, nullable=c.nullable) for c in (a, b)], grid * grid)
+    scales = [Scale(min(c.size, grid), nullable=c.nullable) for c in (a, b)]
+    lattice = divided(scales, (grid + 1) ** 2)
     if not len(real) or not len(other):
         return 0.0 if len(real) == len(other) else 1.0
     p, q = (_counts(table, (a, b), lattice) for table in (real, other))

@@ -102,21 +102,30 @@ def test_swapping_a_real_row_changes_no_public_byte_given_the_same_answers(
     assert utilities[0] != utilities[1]
 
 
-def test_rows_that_cannot_be_read_again_do_not_stop_a_paid_release(dpsynth, people, tmp_path, monkeypatch):
-    def damaged(*words):
-        raise FileError("people.csv changed while it was read.")
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (FileError("people.csv changed while it was read."), "people.csv changed while it was read."),
+        (KeyError("private-1"), "a bug in dpsynth: KeyError"),
+    ],
+)
+def test_what_cannot_be_judged_does_not_stop_a_paid_release(
+    dpsynth, people, tmp_path, monkeypatch, failure, said
+):
+    def fail(*words):
+        raise failure
 
-    monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", damaged)
+    monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", fail)
     assert dpsynth("release", people("marginals")).code == 0
-    utility = audits(tmp_path / "out")[0]["utility"]
-    assert utility["failed"] == "people.csv changed while it was read."
+    assert audits(tmp_path / "out")[0]["utility"]["failed"] == said
     assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
 def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
-    spec = people("marginals", rows=0)
+    spec = people("marginals", rows=0, more="strata: group")
     assert dpsynth("release", with_evaluate(spec, "{metrics: all, epsilon: 0.1}")).code == 0
+    assert "failed" not in audits(tmp_path / "out")[0]["utility"]
     assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
     (tmp_path / "none.csv").write_text("age,score,group\n")

@@ -99,6 +99,8 @@ for (const svg of document.querySelectorAll("svg")) {
       if (over(r, q)) bad.push(e.textContent + " over " + f.textContent);
   });
 }
+for (const [e, r] of boxes(document.querySelectorAll("td, th")))
+  if (e.textContent.length > 4 && r.width < 40) bad.push("squeezed: " + e.textContent);
 const blocks = boxes(document.querySelectorAll("figure, table, h1, h2, p, ul"));
 blocks.forEach(([e, r], i) => blocks.slice(i + 1).forEach(([f, q]) => {
   if (!e.contains(f) && over(r, q)) bad.push("blocks: " + e.tagName + " over " + f.tagName); }));
