@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpsynth_cli.questions import Ints, Model, Question
+from dpsynth_cli.questions import Ints, Model, Question, RowScores
 from dpsynth_cli.release import accountant_of
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.accountant import Accountant
@@ -31,8 +31,12 @@ def imagine(spec: Spec, rows: int) -> tuple[Model, Accountant, list[Charge]]:
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
         tally = Tally(questions, spec.domain)
         tally.add(codes, count)
-        scaled = [np.rint(exact * (rows / count)).astype(np.int64) for exact in tally.sums()]
-        return scaled, rows
+        return [scaled(*pair) for pair in zip(questions, tally.sums(), strict=True)], rows
+
+    def scaled(question: Question, exact: Ints) -> Ints:
+        if isinstance(question.statistic, RowScores):
+            return np.resize(exact, rows * len(question.statistic.weights))
+        return np.asarray(np.rint(exact * (rows / count)), np.int64)
 
     accountant = accountant_of(spec)
     bill: list[Charge] = []
