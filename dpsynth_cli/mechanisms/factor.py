@@ -31,7 +31,7 @@ from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
-from dpsynth_cli.numeric.latent import correlations, nearest_correlation, residual, shared
+from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.numeric.links import Link, link, settled
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import normals, rounded
@@ -141,11 +141,11 @@ def _latent(attributes: list[Attribute], k: int, block: Ints, sd: float, params:
     p = [mass / n for mass in masses]
     tables = pair_tables(block, [own.cells for own in attributes])
     residuals = {(i, j): residual(table / n, p[i], p[j]) for (i, j), table in tables.items()}
-    found = shared(residuals, p, sd / n, SCORES)
-    links = [link(phi, own) if phi.shape[1] else None for phi, own in zip(found.scores, p, strict=True)]
+    scores = column_scores(residuals, p, sd / n, SCORES)
+    links = [link(phi, own) if phi.shape[1] else None for phi, own in zip(scores, p, strict=True)]
     carried = [made.carried if made else np.zeros((0, 0)) for made in links]
-    seen = correlations(residuals, found, carried, sd / n)
-    near = nearest_correlation(seen, [phi.shape[1] for phi in found.scores], params.factors)
+    seen = correlations(residuals, scores, carried, sd / n)
+    near = nearest_correlation(seen, [phi.shape[1] for phi in scores], params.factors)
     return Latent(links, rounded(np.asarray(np.linalg.cholesky(near), np.float64)) if near.size else near)
 
 
@@ -170,6 +170,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.02, "marginals": 0.5, "gram": 0.48, "scores": 0.5},
+    stages={"total": 0.02, "marginals": 0.3, "gram": 0.68, "scores": 0.5},
     fits=fits,
 )

@@ -34,8 +34,8 @@ SCORE, WEIGHT = 255, 1024  # the integers that stand for HIGHEST and for a weigh
 CLIP = 1.5  # of a row's norm, in units of its root mean square
 NOT_RECOMMENDED = (
     "release: rows is a reference implementation and not recommended: it is local differential privacy, "
-    "every row noised by itself. A row's coordinates are {ratio:.2g} times their noise (below 1, little is left "
-    "of it); release: model is the useful form"
+    "every row noised by itself. A row's coordinates are {ratio:.2g} times their noise (below 1, little is "
+    "left of it); release: model is the useful form"
 )
 
 

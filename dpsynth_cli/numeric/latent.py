@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -34,22 +33,13 @@ def residual(table: Floats, p: Floats, q: Floats) -> Floats:
     return np.asarray(rest - rest.mean(axis=0) - rest.mean(axis=1)[:, None] + rest.mean())
 
 
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """What columns share: each column's loadings (cells x factors), whose products are what the factors say of
-    the residuals, and the scores of its cells (cells x dimensions, perhaps none). In a column scores have mean
-    0, variance 1 and no correlation, over its masses."""
-
-    loadings: list[Floats]
-    scores: list[Floats]
-
-
-def shared(
+def column_scores(
     residuals: Mapping[tuple[int, int], Floats], masses: Sequence[Floats], tau: float, most: int
-) -> Shared:
-    """Loadings, and scores in at most `most` dimensions a column.
+) -> list[Floats]:
+    """The scores of each column's cells (cells x dimensions, perhaps none), at most `most` each.
 
-    `residuals` are those of the pairs i < j, `masses` add up to 1, tau is the noise of a table's cell.
+    `residuals` are those of the pairs i < j, `masses` add up to 1, tau is the noise of a table's cell. In a
+    column scores have mean 0, variance 1 and no correlation, over its masses.
     """
     ends = np.cumsum([len(p) for p in masses])
     parts = [slice(end - len(p), end) for end, p in zip(ends, masses, strict=True)]
@@ -61,33 +51,29 @@ def shared(
         heard[part, part] = 0.0
     noise = math.sqrt(float((heard / (weight @ weight.T) ** 2).sum())) / len(z)
     found = axes(z / (weight @ weight.T), noise)
-    loadings = weight * found.vectors * np.sqrt(found.values)
     factors = (found.vectors * found.values)[:, :most]
-    return Shared(
-        [loadings[part] for part in parts],
-        [
-            _standard(_orthogonal(factors[part]) / weight[part], p)
-            for part, p in zip(parts, masses, strict=True)
-        ],
-    )
+    return [
+        _standard(_orthogonal(factors[part]) / weight[part], p) for part, p in zip(parts, masses, strict=True)
+    ]
 
 
 def correlations(
-    residuals: Mapping[tuple[int, int], Floats], found: Shared, carried: Sequence[Floats], tau: float
+    residuals: Mapping[tuple[int, int], Floats],
+    scores: Sequence[Floats],
+    carried: Sequence[Floats],
+    tau: float,
 ) -> Floats:
-    """The latent correlations that give these residuals: those of the scores, divided by what the links carry;
-    1 inside a column. Where a pair's own table says no more than its noise could, the factors say it."""
-    scores = found.scores
+    """The latent correlations that give these residuals: those of the scores, less `SURE` deviations of their
+    noise, divided by what the links carry; 1 inside a column."""
     ends = np.cumsum([phi.shape[1] for phi in scores])
     parts = [slice(end - phi.shape[1], end) for end, phi in zip(ends, scores, strict=True)]
     undone = [np.linalg.inv(a) for a in carried]
     lengths = [np.sqrt((phi**2).sum(axis=0)) for phi in scores]
     matrix = np.eye(int(ends[-1]))
     for i, j in combinations(range(len(scores)), 2):
-        common = scores[i].T @ found.loadings[i] @ (scores[j].T @ found.loadings[j]).T
-        own = scores[i].T @ residuals[i, j] @ scores[j] - common
-        sure = np.sign(own) * np.maximum(np.abs(own) - SURE * tau * np.outer(lengths[i], lengths[j]), 0.0)
-        latent = undone[i] @ (common + sure) @ undone[j].T
+        seen = scores[i].T @ residuals[i, j] @ scores[j]
+        sure = np.maximum(np.abs(seen) - SURE * tau * np.outer(lengths[i], lengths[j]), 0.0)
+        latent = undone[i] @ (np.sign(seen) * sure) @ undone[j].T
         matrix[parts[i], parts[j]], matrix[parts[j], parts[i]] = latent, latent.T
     return matrix
 
