@@ -153,7 +153,7 @@ def on_setting(given: argparse.Namespace) -> None:
             for run in range(given.releases):
                 rng = np.random.default_rng(run)
                 omega, codes = setting_one(200, rng)
-                omega = Domain(omega.columns, "replace_one", strata=strata)
+                omega = Domain(omega.columns, "replace_one" if params else "add_remove", strata=strata)
                 rows, _ = released(mechanism, omega, codes, epsilon, None, run, **params)
                 found.append(setting_auc(omega, rows, setting_one(2000, rng)[1]))
             print(

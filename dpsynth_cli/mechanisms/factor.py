@@ -16,6 +16,7 @@ unbounded is ever summed (E31); loadings from a noisy Gram, not noisy eigenvecto
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +29,7 @@ from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
 from dpsynth_cli.mechanisms.drawing import by_class
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
-from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
+from dpsynth_cli.mechanisms.oneway import COARSE, Marginal, ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
@@ -36,12 +37,23 @@ from dpsynth_cli.numeric.links import Link, link, settled
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import normals, rounded
 from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Bins, Block, Floats, Gram, Ints, Model, Question
+from dpsynth_cli.questions import (
+    Ask,
+    Bins,
+    Block,
+    CellCounts,
+    Cells,
+    Floats,
+    Gram,
+    Ints,
+    Model,
+    Question,
+)
 
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
-LOUDEST = 0.03  # noise of a pair table's cell, as a part of all rows, above which marginals are released
+LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     first, second, *third = budget.split(rest, [split[stage] for stage in stages])
     if len(omega.modelled) < 2 or (not rows and _noise(ask, omega, sizes, second) > LOUDEST):
         notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)
-        return independent(ask, omega, sizes, rest, notes=notes)
+        return independent(ask, omega, sizes, rest, _depth(ask, omega, sizes, rest), notes)
 
     # Links need the marginals: private ones, for both directions.
     marginals = ask_marginals(ask, omega, omega.modelled, sizes, first)
@@ -122,9 +134,20 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 
 def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
-    """The noise of a cell of the Gram, in parts of all rows: public but for n, which is private."""
+    """The noise of a cell of the Gram in parts of all rows, times the cells of all columns: measured on real
+    tables, what is to be learnt of pairs drowns at about 3. Public but for n, which is private."""
     alone = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
-    return ask.sd(Question("gram", Gram(alone), share, omega.strata)) / max(1.0, float(sizes.rows.sum()))
+    sd = ask.sd(Question("gram", Gram(alone), share, omega.strata))
+    cells = sum(min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled)
+    return sd * cells / max(1.0, float(sizes.rows.sum()))
+
+
+def _depth(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:
+    """Halvings of a numeric column that few rows leave room for: cells of a class as large as their noise."""
+    count = CellCounts(Cells(()))
+    sd = ask.sd(Question("columns", count, share / len(omega.modelled), omega.strata))
+    room = float(sizes.rows.sum()) / omega.classes / max(sd, 1e-9)
+    return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
 
 
 def _attribute(column: Column, marginal: Marginal) -> Attribute:

@@ -23,6 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 DAMPING = 60.0  # lambda in units of the noise of a cell
 SURE = 2.0  # standard deviations of its noise that a correlation is shrunk by
 NEW = 0.3  # of a factor's part in a column, what must be new in it to be a score of its own
+FAINT = 0.2  # the least part of a latent dimension that a link is trusted to carry
 ROUNDS = 30  # of the projection on correlation matrices
 LEAST = 1e-4  # the least eigenvalue of a correlation matrix
 
@@ -67,7 +68,7 @@ def correlations(
     noise, divided by what the links carry; 1 inside a column."""
     ends = np.cumsum([phi.shape[1] for phi in scores])
     parts = [slice(end - phi.shape[1], end) for end, phi in zip(ends, scores, strict=True)]
-    undone = [np.linalg.inv(a) for a in carried]
+    undone = [_undone(a) for a in carried]
     lengths = [np.sqrt((phi**2).sum(axis=0)) for phi in scores]
     matrix = np.eye(int(ends[-1]))
     for i, j in combinations(range(len(scores)), 2):
@@ -103,6 +104,14 @@ def nearest_correlation(matrix: Floats, dimensions: Sequence[int], rank: int | N
     near = _definite(near)
     scale = np.sqrt(np.diag(near))
     return np.asarray(near / np.outer(scale, scale))
+
+
+def _undone(carried: Floats) -> Floats:
+    """The inverse of what a link carries, enlarging nothing by more than 1 / FAINT."""
+    if not carried.size:
+        return carried
+    left, values, right = np.linalg.svd(carried)
+    return np.asarray((right.T / np.maximum(values, FAINT)) @ left.T)
 
 
 def _definite(matrix: Floats) -> Floats:

@@ -24,6 +24,7 @@ Ints: TypeAlias = NDArray[np.int64]
 POINTS = 2**12  # of the lattice of normals that offsets are fitted on
 COOLING = (2.0, 1.0, 0.5, 0.25, 0.12)
 STEPS = 12  # at each temperature
+LAST = 100  # steps with each point in one cell
 LEAST = 1e-7  # the least mass of a cell that a link aims at
 
 
@@ -66,7 +67,8 @@ def lattice(m: int) -> Floats:
     from scipy.special import ndtri
 
     side = round(POINTS ** (1 / m))
-    line = rounded(ndtri((np.arange(side) + 0.5) / side))
+    line = ndtri((np.arange(side) + 0.5) / side)
+    line = rounded(line / max(float(np.sqrt((line**2).mean())), 1e-9))  # variance 1, in spite of cut tails
     return np.stack(np.meshgrid(*[line] * m, indexing="ij")).reshape(m, -1)
 
 
@@ -102,7 +104,8 @@ def _thresholds(scores: Floats, part: Floats) -> Floats:
 
 def _offsets(scores: Floats, part: Floats, points: Floats) -> Floats:
     """In more: each point shared between the cells by a softmax that is cooled down, offsets raised where
-    a cell has too little (Sinkhorn's iteration). What is still missing at the end is `settled` in drawing."""
+    a cell has too little (Sinkhorn's iteration); at last each point in one cell, and small steps. What is
+    still missing at the end is `settled` in drawing."""
     worth = points.T @ scores.T
     offsets: Floats = -0.5 * (scores**2).sum(axis=1)
     for temperature in COOLING:
@@ -112,4 +115,10 @@ def _offsets(scores: Floats, part: Floats, points: Floats) -> Floats:
             np.exp(shares, out=shares)
             shares /= shares.sum(axis=1, keepdims=True)
             offsets = offsets + temperature * np.log(part / np.maximum(shares.mean(axis=0), 1e-12))
+    step = 0.3
+    for _ in range(LAST):
+        offsets = rounded(offsets)  # so that every machine has the same winners
+        held = np.bincount(np.argmax(worth + offsets, axis=1), minlength=len(part)) / len(worth)
+        offsets = offsets + step * (part - held) / np.sqrt(part + 1e-3)
+        step *= 0.95
     return offsets
