@@ -33,7 +33,7 @@ def released(mechanism, omega, codes, epsilon, delta, seed, **params):
     ask, accountant, _, _ = asking(codes, omega, epsilon, delta)
     start = time.process_time()
     model = mechanism.run(ask, omega, mechanism.Params(**params), dict(mechanism.MECHANISM.stages))
-    rows = drawn(model, model.total, seed)
+    rows = drawn(model, max(200, model.total), seed)
     assert accountant.spent == accountant.total
     return rows, time.process_time() - start
 
@@ -147,6 +147,12 @@ def on_setting(given: argparse.Namespace) -> None:
         "model, no strata": (factor, None, {}),
         "rows": (factor, None, {"release": "rows"}),
     }
+    real = []
+    for run in range(given.releases):
+        rng = np.random.default_rng(run)
+        omega, codes = setting_one(200, rng)
+        real.append(setting_auc(omega, codes, setting_one(2000, rng)[1]))
+    print(f"setting (I), real rows: AUC {np.mean(real):.3f}", flush=True)
     for epsilon in (0.1, 1.0, 5.0):
         for name, (mechanism, strata, params) in forms.items():
             found = []

@@ -12,7 +12,8 @@ import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import factor, factor_rows
-from dpsynth_cli.questions import Gram, RowScores
+from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.questions import Gram, Question, RowScores
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
 
@@ -123,14 +124,16 @@ def test_where_noise_is_loud_each_column_is_released_by_itself_and_the_audit_say
 
 
 def test_few_rows_make_few_cells():
-    cells = []
-    for rows in (200, 20_000):
-        _, _, recorded = release(table(rows), Domain(ALL, strata="label"), 0.02 if rows > 200 else 1.0)
-        assert not any(isinstance(question.statistic, Gram) for question, _ in recorded)
-        first = next(answer for question, answer in recorded if question.step == "columns")
-        cells.append(first.lengths[0])
-    assert cells[0] <= 8
-    assert cells[1] >= 32
+    codes = table(300)
+    _, _, recorded = release(codes, Domain(ALL, strata="label"), 0.5)
+    assert not any(isinstance(question.statistic, Gram) for question, _ in recorded)
+    first = next(answer for question, answer in recorded if question.step == "columns")
+    assert first.lengths[0] <= 8
+    ask, *_ = asking(codes, Domain(ALL), 0.5)
+    depths = [
+        factor._depth(ask, Domain(ALL), Sizes(np.array([n]), 0.0), Fraction(1)) for n in (1e2, 2e2, 1e3)
+    ]
+    assert depths == [2, 3, None]
 
 
 @pytest.mark.parametrize("release_as", ["model", "rows"])
@@ -174,8 +177,6 @@ def the_question(recorded) -> RowScores:
 
 
 def coordinates(question, codes, omega=PUBLIC_N) -> np.ndarray:
-    from dpsynth_cli.questions import Question
-
     tally = Tally([Question("scores", question, Fraction(1))], omega)
     tally.add(codes, len(next(iter(codes.values()))))
     return tally.sums()[0].reshape(-1, len(question.weights))
