@@ -16,7 +16,7 @@ import numpy as np
 from dpsynth_cli.compose import accountant_of, run
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
-from dpsynth_cli.questions import Ints, Model, Question
+from dpsynth_cli.questions import Ints, Model, Question, RowScores
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator
@@ -59,9 +59,14 @@ def imagine(spec: Spec, rows: int, table: Table) -> Imagined:
         nonlocal passes, counting
         start = time.process_time()
         exact = table.sums(list(questions), spec.domain)
-        scaled = [np.rint(part * (rows / len(table))).astype(np.int64) for part in exact]
+        answers = [scaled(*pair) for pair in zip(questions, exact, strict=True)]
         passes, counting = passes + 1, counting + time.process_time() - start
-        return scaled, rows
+        return answers, rows
+
+    def scaled(question: Question, exact: Ints) -> Ints:
+        if isinstance(question.statistic, RowScores):
+            return np.resize(exact, rows * len(question.statistic.weights))
+        return np.asarray(np.rint(exact * (rows / len(table))), np.int64)
 
     accountant = accountant_of(spec)
     ask = open_curator(

@@ -131,7 +131,23 @@ class CellSums:
     bits: int = 0
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums
+@dataclass(frozen=True)
+class RowScores:
+    """Every row's own coordinates, row after row in a secret random order: not a sum over rows. Defined
+    under replace_one only, where `rows`, the number of them, is public.
+
+    A row's cell on each axis has an integer score, and coordinate f is sum_a weights[f][a] score_a. The row
+    is shrunk, toward zero, to integer norm at most `bound`.
+    """
+
+    axes: tuple[Axis, ...]
+    scores: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
+    bound: int
+    rows: int
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores
 
 
 @dataclass(frozen=True)

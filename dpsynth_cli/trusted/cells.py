@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints
+from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints, RowScores
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
 
@@ -142,6 +142,19 @@ def clipped(z: Ints, bound: int) -> Ints:
         square = (z * z).sum(axis=1)
         factor = 1.0 - 2.0**-20
     return z
+
+
+def row_scores(statistic: RowScores, codes: Mapping[str, np.ndarray], omega: Domain) -> Ints:
+    """Each row's coordinates, of integer norm at most the bound; integers, of that row alone."""
+    scores = [
+        np.asarray(row, dtype=np.int64)[cells_of(axis, codes, omega)]
+        for row, axis in zip(statistic.scores, statistic.axes, strict=True)
+    ]
+    w = np.zeros((len(scores[0]), len(statistic.weights)), dtype=np.int64)
+    for f, weights in enumerate(statistic.weights):
+        for score, weight in zip(scores, weights, strict=True):
+            w[:, f] += weight * score
+    return clipped(w, statistic.bound)
 
 
 def _rows(codes: Mapping[str, np.ndarray]) -> int:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Answer, Asking, Ints, Question, as_json
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores, as_json
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.noise import (
     discrete_cube,
@@ -71,6 +72,10 @@ def open_curator(
             sums, _ = sum_over([charge.question for charge in fresh])
             given = []
             for charge, exact in zip(fresh, sums, strict=True):
+                if len(exact) != sum(charge.lengths):
+                    raise FileError("the number of rows changed while they were read.", "")
+                if isinstance(charge.question.statistic, RowScores):
+                    exact = mixed(exact, len(charge.question.statistic.weights), source)
                 noisy = exact + noise_for(charge, omega, source)
                 given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
             record(fresh, given)
@@ -81,6 +86,18 @@ def open_curator(
         return charge_for(question, omega, accountant).price.sd
 
     return Asking(answer, sd)
+
+
+def mixed(scores: Ints, r: int, source: Words) -> Ints:
+    """Rows of r integers in a secret random order.
+
+    Claim: the result's distribution is a function of the rows as a set. The order in which rows are read is
+    not a function of each row alone (a broken record is put behind the others), so it must not matter: for
+    two tables that differ in one row, pair their orders so that the others are at the same places.
+    """
+    rows = scores.reshape(-1, r)
+    # Sorting 128 random bits a row; that two rows draw the same has probability below rows^2 / 2^129.
+    return np.asarray(rows[np.lexsort((source.words64(len(rows)), source.words64(len(rows))))].ravel())
 
 
 def noise_for(charge: Charge, omega: Domain, source: Words) -> Ints:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, Statistic, Total
+from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, RowScores, Statistic, Total
 
 MAX_ROWS = 2**34
 
@@ -35,6 +35,8 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another.
     """
+    if isinstance(question.statistic, RowScores):
+        return _row_scores(question.statistic)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
@@ -63,6 +65,8 @@ def largest_entry(statistic: Statistic) -> int:
             return int((2**bits - 1) ** 2)
         case CellSums(columns=columns, bits=bits) if columns:
             return int(2**bits - 1)
+        case RowScores(bound=bound):
+            return bound
         case _:
             return 1
 
@@ -73,7 +77,14 @@ def clip_bound(moments: Moments) -> int:
     return int(moments.clip * (2**moments.bits - 1))
 
 
-def _add_remove(statistic: Statistic) -> Sensitivity:
+def _row_scores(statistic: RowScores) -> Sensitivity:
+    """One row replaced moves its own r coordinates only, from one point of the ball to another: 2 C in L2,
+    and 2 sqrt(r) C in L1, since |w|_1 <= sqrt(r) |w|_2."""
+    r, c = len(statistic.weights), statistic.bound
+    return Sensitivity(2 * isqrt(r * c * c), 4 * c * c)
+
+
+def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums) -> Sensitivity:
     match statistic:
         case Total() | CellCounts():
             return Sensitivity(1, 1)
@@ -105,7 +116,9 @@ def _add_remove(statistic: Statistic) -> Sensitivity:
             return Sensitivity(p * q, p * q * q)
 
 
-def _replace_one(statistic: Statistic, add: Sensitivity, omega: Domain) -> Sensitivity:
+def _replace_one(
+    statistic: Total | CellCounts | Moments | Gram | CellSums, add: Sensitivity, omega: Domain
+) -> Sensitivity:
     both = None if add.largest is None else 2 * add.largest
     match statistic:
         case Moments(degree=1):

@@ -26,6 +26,7 @@ from dpsynth_cli.questions import (
     Ints,
     Moments,
     Question,
+    RowScores,
     Total,
 )
 from dpsynth_cli.trusted.cells import (
@@ -38,6 +39,7 @@ from dpsynth_cli.trusted.cells import (
     coordinates,
     fixed_point,
     path_of,
+    row_scores,
 )
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, clip_bound, largest_entry
 
@@ -71,6 +73,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case CellSums(cells=cells, attributes=attributes, columns=columns):
             width = sum(axis_cells(axis, omega) for axis in attributes) + len(columns)
             return tuple(width * cell_count(part, omega) for part in _per_class(cells, classes))
+        case RowScores(weights=weights, rows=rows):
+            length = rows * len(weights)
     return (length,) * classes
 
 
@@ -96,7 +100,7 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                 names.update(columns)
             case Moments(columns=columns):
                 names.update(columns)
-            case Gram(axes=axes):
+            case Gram(axes=axes) | RowScores(axes=axes):
                 of_axes(axes)
     return names
 
@@ -134,10 +138,33 @@ def check_question(question: Question, omega: Domain) -> None:
                 fits = [len(row) == axis_cells(axis, omega) for row, axis in zip(scores, axes, strict=True)]
                 if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
                     raise ValueError("scores do not fit their axes or their bits")
+        case RowScores():
+            _check_row_scores(question, statistic, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_entry(statistic) * MAX_ROWS >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
+
+
+def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
+    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise."""
+    if omega.neighbours != "replace_one" or question.by is not None:
+        raise ValueError("row scores are defined under replace_one only, and not by class")
+    for axis in statistic.axes:
+        check_axis(axis, omega)
+    d, r = len(statistic.axes), len(statistic.weights)
+    fits = [
+        len(row) == axis_cells(axis, omega)
+        for row, axis in zip(statistic.scores, statistic.axes, strict=True)
+    ]
+    if not d or not r or not all(fits) or any(len(row) != d for row in statistic.weights):
+        raise ValueError("scores or weights do not fit their axes")
+    if statistic.bound < 1 or statistic.rows < 0:
+        raise ValueError("row scores have a positive bound and a number of rows")
+    highest = [max(map(abs, row)) for row in statistic.scores]
+    reach = max(sum(abs(w) * s for w, s in zip(row, highest, strict=True)) for row in statistic.weights)
+    if r * reach**2 >= 2**62:
+        raise ValueError("too many bits: a row's norm would not fit in 64 bits")
 
 
 class Tally:
@@ -149,9 +176,12 @@ class Tally:
         self._finer = _finer_trees(self.questions)
         self._sums: list[Ints | None] = []
         self._pending: dict[int, list[np.ndarray]] = {}
+        self._rows_of: dict[int, list[Ints]] = {}
         for number, question in enumerate(self.questions):
-            own = number not in self._finer
+            own = number not in self._finer and not isinstance(question.statistic, RowScores)
             self._sums.append(np.zeros(sum(lengths_of(question, omega)), dtype=np.int64) if own else None)
+            if isinstance(question.statistic, RowScores):
+                self._rows_of[number] = []
 
     def add(self, codes: Codes, rows: int) -> None:
         """Add a batch of rows."""
@@ -160,7 +190,9 @@ class Tally:
             return
         seen = _Batch(codes, rows, self.omega)
         for number, question in enumerate(self.questions):
-            if number not in self._finer:
+            if isinstance(question.statistic, RowScores):
+                self._rows_of[number].append(row_scores(question.statistic, codes, self.omega).ravel())
+            elif number not in self._finer:
                 self._add(number, question, seen)
 
     def merge(self, other: Tally) -> None:
@@ -170,12 +202,17 @@ class Tally:
             mine = self._sums[number]
             if mine is not None and theirs is not None:
                 mine += theirs
+        for number, parts in other._rows_of.items():
+            self._rows_of[number] += parts
 
     def sums(self) -> list[Ints]:
-        """The exact sum of each question, blocks one after the other."""
+        """The exact sum of each question, blocks one after the other; row scores in any order of the rows."""
         sums = self._flushed()
         answers: list[Ints] = []
         for number, question in enumerate(self.questions):
+            if number in self._rows_of:
+                answers.append(np.concatenate([np.zeros(0, np.int64), *self._rows_of[number]]))
+                continue
             finest = sums[self._finer.get(number, number)]
             assert finest is not None
             if number in self._finer:

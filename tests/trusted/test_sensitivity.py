@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Bins, CellCounts, Cells, CellSums, Gram, Halves, Moments, Question, Total
+from dpsynth_cli.questions import (
+    Bins,
+    CellCounts,
+    Cells,
+    CellSums,
+    Gram,
+    Halves,
+    Moments,
+    Question,
+    RowScores,
+    Total,
+)
 from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, sensitivity
 from dpsynth_cli.trusted.sums import Tally
 
@@ -145,6 +156,53 @@ def test_moments_at_random_interior_points_stay_within_their_sensitivity(neighbo
         assert l1 <= declared.l1
         assert l2_squared <= declared.l2_squared
         assert largest(moved, 1) <= declared.largest
+
+
+def row_scores(d: int, weights: list[list[int]], bound: int) -> Question:
+    axes = tuple(Bins(f"c{i}", (0, 1, 2, 3, 4)) for i in range(d))
+    scores = ((-3, 0, 3, 1),) * d
+    return Question("s", RowScores(axes, scores, tuple(map(tuple, weights)), bound, 1), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "bound", "reached"),
+    [
+        ([[1, 1]], 4, True),
+        ([[1, 0], [0, 1]], 3, False),
+        ([[2, 1], [1, -5]], 7, False),
+        ([[1, 1]] * 4, 6, True),  # a row of four equal coordinates: L1 is twice sqrt(4) bound
+        ([[10**6, 3]] * 3, 10**6, False),
+    ],
+)
+def test_no_row_moves_its_own_scores_further_than_two_bounds(weights, bound, reached):
+    omega = domain(2, "replace_one")
+    question = row_scores(2, weights, bound)
+    declared = sensitivity(question, omega)
+    l1, l2_squared = norms(moves(question, omega), declared, 2, 1)
+    assert l1 <= declared.l1
+    assert l2_squared <= declared.l2_squared == 4 * bound**2
+    if reached:
+        assert (l1, l2_squared) == (declared.l1, declared.l2_squared)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_row_scores_at_random_stay_within_their_sensitivity(seed):
+    rng = np.random.default_rng(seed)
+    d, r = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    omega = Domain(
+        tuple(Column(f"c{i}", "integer", lower=0, upper=99, nullable=True) for i in range(d)), "replace_one"
+    )
+    axes = tuple(Bins(c.name, tuple(range(102))) for c in omega)
+    scores = tuple(tuple(row) for row in rng.integers(-999, 1000, (d, 101)).tolist())
+    weights = tuple(tuple(row) for row in rng.integers(-99, 100, (r, d)).tolist())
+    question = Question("s", RowScores(axes, scores, weights, int(rng.integers(1, 10**5)), 400), Fraction(1))
+    tally = Tally([question], omega)
+    tally.add({c.name: rng.integers(101, size=400) for c in omega}, 400)
+    w = tally.sums()[0].reshape(400, r)
+    moved = (w[:, None] - w[None]).reshape(-1, r)
+    declared = sensitivity(question, omega)
+    assert np.abs(moved).sum(axis=1).max() <= declared.l1
+    assert (moved**2).sum(axis=1).max() <= declared.l2_squared
 
 
 def test_a_wrong_sensitivity_would_be_seen(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -21,6 +22,7 @@ from dpsynth_cli.questions import (
     Halves,
     Moments,
     Question,
+    RowScores,
     Total,
 )
 from dpsynth_cli.trusted.cells import cells_of, centred, clipped, path_of
@@ -293,3 +295,45 @@ def test_a_question_gets_the_same_sum_alone_and_among_others():
     codes = some_rows(np.random.default_rng(3), 500)
     for question, among in zip(QUESTIONS, sums(codes), strict=True):
         assert (sums(codes, [question])[0] == among).all()
+
+
+ROW_SCORES = RowScores((BINS, Halves("k", 2)), ((-3, 0, 2, 1), (5, -1, 0, 2)), ((1, 2), (-3, 1)), 9, 40)
+PUBLIC_N = Domain(OMEGA.columns, "replace_one")
+
+
+def test_row_scores_follow_the_definition_row_by_row():
+    codes = some_rows(np.random.default_rng(0), 40)
+    question = Question("w", ROW_SCORES, Fraction(1))
+    assert lengths_of(question, PUBLIC_N) == (80,)
+    assert columns_of([question]) == {"a", "k"}
+    tallies = [Tally([question], PUBLIC_N) for _ in range(2)]
+    for number, part in enumerate((slice(0, 13), slice(13, 40))):
+        tallies[number].add({name: u[part] for name, u in codes.items()}, len(codes["a"][part]))
+    tallies[0].merge(tallies[1])
+    got = tallies[0].sums()[0].reshape(40, 2)
+    for u, k, w in zip(codes["a"], codes["k"], got, strict=True):
+        s = ((-3, 0, 2, 1)[0 if u < 3 else 2 if u < 10 else 3], (5, -1, 0, 2)[(4 * int(k)) // 3])
+        exact = np.array([s[0] + 2 * s[1], -3 * s[0] + s[1]])
+        length = np.sqrt((exact**2).sum())
+        assert (w == exact).all() if length <= 9 else (np.abs(w - exact * 9 / length) <= 1).all()
+        assert (w**2).sum() <= 81
+
+
+@pytest.mark.parametrize(
+    ("changed", "omega", "by"),
+    [
+        ({}, OMEGA, None),
+        ({}, PUBLIC_N, "k"),
+        ({"bound": 0}, PUBLIC_N, None),
+        ({"rows": -1}, PUBLIC_N, None),
+        ({"weights": ()}, PUBLIC_N, None),
+        ({"weights": ((1,),)}, PUBLIC_N, None),
+        ({"scores": ((1, 2), (5, -1, 0, 2))}, PUBLIC_N, None),
+        ({"weights": ((2**40, 2),)}, PUBLIC_N, None),
+        ({"rows": 2**29}, PUBLIC_N, None),
+    ],
+)
+def test_row_scores_that_are_not_defined_are_refused(changed, omega, by):
+    check_question(Question("w", ROW_SCORES, Fraction(1)), PUBLIC_N)
+    with pytest.raises(ValueError):  # noqa: PT011
+        check_question(Question("w", replace(ROW_SCORES, **changed), Fraction(1), by), omega)
