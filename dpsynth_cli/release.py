@@ -57,6 +57,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk.
     """
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     accountant = accountant_of(spec)
@@ -99,6 +100,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
 
 def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     with closing(_unfinished(spec, files)) as partial:
@@ -113,6 +115,17 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             _refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
+
+
+def _check_whole(spec: Spec) -> None:
+    """Refuse a mechanism that takes its rows push by push."""
+    if spec.mechanism.stream:
+        at = spec.places.get("mechanism.name", "mechanism.name")
+        raise UsageError(
+            f"{at}: {spec.mechanism.name} releases a stream, push by push, not a table.",
+            next_step="Start it with: dpsynth stream init SPEC. Then, for every batch: "
+            "dpsynth stream push SPEC BATCH --batch-id ID --publish",
+        )
 
 
 def _finish(
@@ -264,23 +277,15 @@ def draw(
 def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge]]:
     """The model again, from the transcript alone; no data."""
 
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
     try:
         spec = from_document(transcript.header["spec"])
+        if spec.mechanism.stream:
+            from dpsynth_cli.stream import rebuilt
+
+            return spec, *rebuilt(spec, transcript)
         accountant = accountant_of(spec)
         bill: list[Charge] = []
-        ask = open_curator(
-            no_rows,
-            spec.domain,
-            accountant,
-            system_source(),
-            lambda charges, answers: None,
-            lambda: None,
-            transcript.answers,
-            bill,
-        )
+        ask = recorded_ask(spec, accountant, transcript.answers, bill)
         model = _run(spec, ask)
     except (KeyError, UsageError, ValueError) as error:
         made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
@@ -289,12 +294,37 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
             "",
             f"It was made by dpsynth {made}; this is {__version__}.",
         ) from None
-    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
+    check_paid_for(bill, transcript.answers)
+    return spec, model, accountant, bill
+
+
+def recorded_ask(
+    spec: Spec, accountant: Accountant, answers: Sequence[tuple[Any, Answer]], bill: list[Charge]
+) -> Ask:
+    """An `ask` that gives recorded answers again, prices them, and has no rows to answer more."""
+
+    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        raise TranscriptMismatch("the transcript ends before the mechanism does")
+
+    return open_curator(
+        no_rows,
+        spec.domain,
+        accountant,
+        system_source(),
+        lambda charges, answers: None,
+        lambda: None,
+        answers,
+        bill,
+    )
+
+
+def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
+    """Recorded answers have the noise that their shares pay for, and none is left over."""
+    for charge, (_, answer) in zip(bill, answers, strict=False):
         if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
             raise VerificationError("the transcript claims other noise than its shares pay for.", "")
-    if len(bill) != len(transcript.answers):
+    if len(bill) != len(answers):
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
-    return spec, model, accountant, bill
 
 
 def accountant_of(spec: Spec) -> Accountant:

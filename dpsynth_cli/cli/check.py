@@ -39,6 +39,10 @@ def command(
     from dpsynth_cli.imagine import imagine
 
     wanted = loaded(spec, set_, input, output, rows)
+    if wanted.mechanism.stream:
+        from dpsynth_cli.stream import check
+
+        check(wanted)
     count = wanted.domain.rows_hint or wanted.rows or IMAGINED_ROWS
     model, accountant, bill = imagine(wanted, count)
     report: dict[str, Any] = {

@@ -18,7 +18,8 @@ class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split.
+    stage's name to its default weight in the split. One with `stream` takes its rows push by push
+    (`dpsynth stream`); its `run` is only what the first push would ask.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
+    stream: bool = False
 
 
 def parameter(
