@@ -280,7 +280,7 @@ def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge
     try:
         spec = from_document(transcript.header["spec"])
         if spec.mechanism.stream:
-            from dpsynth_cli.stream import rebuilt
+            from dpsynth_cli.stream_snapshot import rebuilt
 
             return spec, *rebuilt(spec, transcript)
         accountant = accountant_of(spec)

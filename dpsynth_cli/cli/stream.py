@@ -99,7 +99,7 @@ def publish(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the snapshot of the last release: table, transcript and audits. It reads no rows and costs nothing."""
+    """Write the snapshot of the last release: table, transcript and audits; reads no rows, costs nothing."""
     from dpsynth_cli import stream
 
     wanted = loaded(spec, set_, None, output, rows)

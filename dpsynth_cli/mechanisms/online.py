@@ -5,11 +5,11 @@ IEEE Transactions on Privacy 2024. One epsilon protects each event over the whol
 `online_schedule.py`) get a tree of noisy counts each, when they end, by the rules of pmm; an event is in
 one block of each size of its epoch, and the shares of these add up to the whole. A snapshot adds up the trees
 of the fewest blocks that cover everything so far. That is the paper's binary mechanism with larger branches,
-for trees instead of counts, and with an end for no epoch's budget.
+for trees instead of counts, and for ever.
 
-`algorithm: sparse`. Algorithms 10 to 12, with checks at the release times (privacy.md, E17 to E19). The counters
-hold raw numbers, so they are in the trusted core (`trusted/counting.py`, `trusted/dynamic_partition.py`);
-here is the consistency step (Algorithm 3) only.
+`algorithm: sparse`. Algorithms 10 to 12, with checks at the release times (privacy.md, E17 to E19). The
+counters hold raw numbers, so they are in the trusted core (`trusted/counting.py` and
+`trusted/dynamic_partition.py`); here is the consistency step (Algorithm 3) only.
 
 Here everything is post-processing of noisy counts: a snapshot follows from its transcript.
 """
@@ -20,6 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 
+FLATTEST = 4  # halvings of the tree of a block with hardly an event
 DEEPEST = 20  # of sparse counting, which keeps counters for every node
 
 
@@ -42,8 +44,8 @@ class Params:
         choices=("blocks", "sparse"),
     )  # fmt: skip
     releases_per_doubling: int = parameter(
-        8, "R, releases while the clock doubles (events if arrivals are public, else pushes); with 10000 every "
-        "push is one for 6931 pushes",
+        8, "R, releases while the clock doubles (it counts events if arrivals are public, else pushes); with "
+        "10000 each of the first 6931 pushes is one",
         low=1, high=10_000,
     )  # fmt: skip
     horizon: str = parameter("infinite", "how long the stream may go on", choices=("infinite",))
@@ -63,7 +65,7 @@ def partition(columns: tuple[Column, ...], depth: int) -> pmm.Tree:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """One block's tree: its depth r, and per level the noisy counts (None: not measured) and their variance."""
+    """A block's tree: its depth r, and by level the noisy counts (None: not measured) and their variance."""
 
     r: int
     counts: list[Floats | None]
@@ -78,26 +80,36 @@ def ask_block(
     if params.arrivals == "public":
         total, rest = ask([Question("n", Total(), Fraction(0))])[0], share
     else:
-        own, rest = budget.split(share, [split["total"], split["counts"]])
+        own, rest = _split(share, (split["total"], split["counts"]))
         total = ask([Question("total", CellCounts(Cells(())), own)])[0]
     n = float(total.values[0])
     epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 1e-9)
-    r = pmm.depth_for(epsilon, n, columns)
-    tree = partition(columns, r)
-    fractions, weights = pmm.measured_levels(pmm.Params(), r, len(columns), omega.neighbours)
-    levels = [round(fraction * r) for fraction in fractions]
-    questions = [
-        Question("counts", CellCounts(tree.cells(columns, j)), part)
-        for j, part in zip(levels, budget.split(rest, weights), strict=True)
-    ]
+    # Measured: a small block that has one level has the same noise on 16 cells as on 2, and is one of many.
+    r = min(pmm.deepest(columns), max(FLATTEST, pmm.depth_for(epsilon, n, columns)))
+    questions = _tree_questions(columns, r, rest, omega.neighbours)
     counts: list[Floats | None] = [None] * (r + 1)
     variances = [0.0] * (r + 1)
-    for j, answer in [(0, total), *zip(levels, ask(questions), strict=True)]:
-        if j or r:
-            counts[j], variances[j] = answer.values.astype(np.float64), answer.sd**2
-    if r == 0:
-        counts[0], variances[0] = np.array([n]), total.sd**2
+    for answer in [total, *ask(questions)]:
+        j = (len(answer.values) - 1).bit_length()
+        counts[j], variances[j] = answer.values.astype(np.float64), answer.sd**2
     return Counted(r, counts, variances)
+
+
+@lru_cache(maxsize=256)  # a snapshot has many blocks, and most are asked the same
+def _tree_questions(
+    columns: tuple[Column, ...], r: int, share: Fraction, neighbours: str
+) -> tuple[Question, ...]:
+    tree = partition(columns, r)
+    fractions, weights = pmm.measured_levels(pmm.Params(), r, len(columns), neighbours)
+    return tuple(
+        Question("counts", CellCounts(tree.cells(columns, round(fraction * r))), part)
+        for fraction, part in zip(fractions, _split(share, tuple(weights)), strict=True)
+    )
+
+
+@lru_cache(maxsize=256)
+def _split(share: Fraction, weights: tuple[float, ...]) -> list[Fraction]:
+    return budget.split(share, weights)
 
 
 def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list[Floats], list[Floats]]:
@@ -132,7 +144,7 @@ def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list
 
 
 def snapshot(blocks: Sequence[Counted], omega: Domain) -> Model:
-    """A synthetic table of everything so far: the trees of the blocks that cover it, added and made consistent."""
+    """A synthetic table of everything so far: the trees of the blocks that cover it, made consistent."""
     columns = omega.modelled
     estimates, spreads = add_up(blocks, columns)
     tree = partition(columns, len(estimates) - 1)

@@ -1,8 +1,8 @@
 """When a stream is released, and which blocks of it are measured: public, functions of public numbers alone.
 
 The clock counts events where arrivals are public, else pushes. Releases are numbered from 1, and epoch L is
-the releases 2^L .. 2^(L+1) - 1. Inside an epoch the blocks of some sizes are measured, each when it ends; a block
-never crosses an epoch's edge, so an event is in exactly one block of each size.
+the releases 2^L .. 2^(L+1) - 1. Inside an epoch the blocks of some sizes are measured, each when it ends; a
+block never crosses an epoch's edge, so an event is in exactly one block of each size.
 """
 
 from __future__ import annotations

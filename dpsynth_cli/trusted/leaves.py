@@ -31,7 +31,7 @@ WAITING = 2**22  # codes of rows that wait to be counted
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaf `codes[i]`, by its path from the root, has `counts[i]` rows; leaves that are not named have none."""
+    """Leaf `codes[i]`, by its path from the root, has `counts[i]` rows; leaves not named have none."""
 
     codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))

@@ -33,6 +33,7 @@ import pyarrow.ipc as ipc
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.transcript import FIELDS, KEY, about, canonical
+from dpsynth_cli.trusted.chain import Entry
 from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.ledger import Ledger
 
@@ -44,9 +45,9 @@ Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 class StreamState:
     """All that a stream remembers.
 
-    `open` are the raw pieces of the blocks that have not ended, `blocks` the answers about those that have, as
-    (first release, last release, answers). `counters` are the words and arrays of sparse counting. `release` is about
-    the last release: its number, the clock, the generation that has it, the day.
+    `open` are the raw pieces of the blocks that have not ended, `blocks` the answers about those that have,
+    as (first release, last release, answers). `counters` are the words and arrays of sparse counting.
+    `release` is about the last release: its number, the clock, the generation that has it, the day.
     """
 
     stream_id: str
@@ -131,6 +132,7 @@ class Store:
     def __init__(self, path: Path, ledger: Ledger) -> None:
         self.path, self.ledger = path, ledger
         self._next = path.with_name(path.name + ".next")
+        self._noted = 0  # the entry of the generation that was loaded
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -152,9 +154,11 @@ class Store:
         self._sync_folder()
 
     def uncommitted(self) -> StreamState | None:
-        """A stream that was begun and has no generation in the ledger yet."""
-        state = _read(self.path)
-        return state[0] if state and self.ledger.last_note(state[0].stream_id) is None else None
+        """A stream that was begun and has no generation yet: a crash came before its first one."""
+        found = _read(self.path)
+        if found is None or found[0].generation > 0 or self._last_note(found[0]) is not None:
+            return None
+        return found[0]
 
     def discard(self) -> None:
         """Forget a stream that was begun and never charged."""
@@ -162,15 +166,15 @@ class Store:
 
     def commit(self, state: StreamState) -> None:
         """The next generation: its file, then the ledger's note, then its name."""
-        last = self.ledger.last_note(state.stream_id)
         state.generation += 1
         data = state.as_bytes()
         self._write(self._next, data)
         self._sync_folder()
         payload = {"generation": state.generation, "commitment": _commitment(state.secret, data)}
-        self.ledger.note(self._dataset(state), state.stream_id, payload, follows=last.number if last else 0)
-        os.replace(self._next, self.path)
-        self._sync_folder()
+        dataset = str(state.spec["privacy"]["dataset"])
+        note = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted)
+        self._noted = note.number
+        self._rename()
 
     def load(self) -> StreamState | None:
         """The state that the ledger knows; None if there is no file at all."""
@@ -178,27 +182,38 @@ class Store:
             return None
         for path in (self.path, self._next):
             found = _read(path)
-            note = self.ledger.last_note(found[0].stream_id) if found else None
+            note = self._last_note(found[0]) if found else None
             if found is None or note is None:
                 continue
             state, commitment = found
             known = (note.payload.get("generation"), note.payload.get("commitment"))
             if known == (state.generation, commitment):
+                self._noted = note.number
                 if path == self._next:  # a crash came between the note and the renaming
-                    os.replace(self._next, self.path)
-                    self._sync_folder()
+                    self._rename()
                 else:
                     self._next.unlink(missing_ok=True)
                 return state
         raise VerificationError(
-            f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older copy, "
-            "or the ledger is another one.",
+            f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
+            "copy, or the ledger is another one.",
             "Nothing was read and nothing was published.",
             "Use the newest state with its own ledger; a stream cannot go on from a copy of before.",
         )
 
-    def _dataset(self, state: StreamState) -> str:
-        return str(state.spec["privacy"]["dataset"])
+    def _last_note(self, state: StreamState) -> Entry | None:
+        return self.ledger.last_note(state.stream_id) if self.ledger.path.exists() else None
+
+    def _rename(self) -> None:
+        try:
+            os.replace(self._next, self.path)
+            self._sync_folder()
+        except OSError as error:
+            raise FileError(
+                f"cannot write {self.path}: {error.strerror}.",
+                "What was to be counted is counted.",
+                "Make the folder writable, and run the same command again.",
+            ) from None
 
     def _write(self, path: Path, data: bytes) -> None:
         try:
