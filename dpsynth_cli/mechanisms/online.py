@@ -83,7 +83,7 @@ def ask_block(
         own, rest = _split(share, (split["total"], split["counts"]))
         total = ask([Question("total", CellCounts(Cells(())), own)])[0]
     n = float(total.values[0])
-    epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 1e-9)
+    epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 0.1)
     # Measured: a small block that has one level has the same noise on 16 cells as on 2, and is one of many.
     r = min(pmm.deepest(columns), max(FLATTEST, pmm.depth_for(epsilon, n, columns)))
     questions = _tree_questions(columns, r, rest, omega.neighbours)
