@@ -16,8 +16,6 @@ import json
 import secrets
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +69,7 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
     """
     accountant = check(spec)
     store = _store(spec, ledger)
+    ledger.create()
     with store.locked():
         if store.path.exists() and store.uncommitted() is None:
             return _status(spec, store, _loaded(spec, store)), False
@@ -109,14 +108,15 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
                 if ledger.state(state.stream_id) == "reserved":
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
-                tallies = added_up(
+                first, *rest = added_up(
                     scan, lambda: Gathered(cells, omega), lambda done: progress("reading", done, scan.size)
                 )
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             raise
-        rows = reduce(add, (tally.leaves() for tally in tallies))
-        released = advance(state, spec, rows, batch_id)
+        for tally in rest:
+            first.merge(tally)
+        released = advance(state, spec, first.leaves(), batch_id)
         store.commit(state)
         return replace(_status(spec, store, state), released=released)
 
@@ -222,7 +222,7 @@ def _loaded(spec: Spec, store: Store) -> StreamState:
 def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamState) -> dict[str, Any]:
     """Reserve the whole budget, unless a cut-off `init` has; what audits say about it."""
     privacy = spec.privacy
-    if ledger.path.exists() and ledger.state(state.stream_id) is not None:
+    if ledger.state(state.stream_id) is not None:
         remaining = ledger.balance(privacy.dataset).remaining
         said = ledger.find(state.stream_id)[0].payload
         charged, conversion = said.get("charged", said["amount"]), said.get("conversion")

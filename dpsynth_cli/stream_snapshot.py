@@ -63,15 +63,19 @@ def rebuilt(spec: Spec, transcript: Transcript) -> tuple[Model, Accountant, list
         left = left[count:]
     if left:
         raise VerificationError("the transcript has answers that belong to no block.", "")
-    if spec.params.algorithm == "blocks":
-        model, bill = _blocks_model(spec, release, parts)
-    else:
-        model, bill = _sparse_model(spec, release, stream["clock"], parts)
+    model, bill = model_of(spec, release, stream["clock"], parts)
     accountant = accountant_of(spec)
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
     return replace(model, facts=facts | model.facts), accountant, bill
+
+
+def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:
+    """What the answers about the parts of a release say, and what an event of it pays."""
+    if spec.params.algorithm == "blocks":
+        return _blocks_model(spec, release, parts)
+    return _sparse_model(spec, release, clock, parts)
 
 
 def _blocks_model(spec: Spec, release: int, parts: Parts) -> tuple[Model, list[Charge]]:

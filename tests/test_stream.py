@@ -1,4 +1,4 @@
-"""A stream from end to end: charged once, each batch counted once, no noise drawn twice, whatever is killed."""
+"""A stream from end to end: charged once, each batch counted once, no noise drawn twice, whatever dies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import stat
+import traceback
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -210,8 +211,8 @@ def test_a_stream_is_not_released_and_a_table_is_not_streamed(dpsynth, visits, p
         assert ran.code == 2
         assert ran.err == (
             "Error: spec.yaml, line 6: online releases a stream, push by push, not a table.\n"
-            "Nothing was read and nothing was spent. Start it with: dpsynth stream init SPEC. Then, for every "
-            "batch: dpsynth stream push SPEC BATCH --batch-id ID --publish\n"
+            "Nothing was read and nothing was spent. Start it with: dpsynth stream init SPEC. Then, for every"
+            " batch: dpsynth stream push SPEC BATCH --batch-id ID --publish\n"
         )
 
 
@@ -231,6 +232,14 @@ def test_nothing_is_charged_that_the_grant_does_not_allow(dpsynth, visits, tmp_p
     dpsynth("budget", "grant", "visits", "0.5")
     assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is True
     assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is False
+    assert reserves(tmp_path) == 1
+
+
+def test_an_init_that_died_while_it_made_the_ledger_can_be_run_again(dpsynth, visits, tmp_path):
+    visits()
+    (tmp_path / "ledger.sqlite").touch()
+    for charged in (True, False):
+        assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is charged
     assert reserves(tmp_path) == 1
 
 
@@ -357,6 +366,8 @@ def in_a_child(work: Callable[[], object], prepare: Callable[[], None]) -> bool:
             prepare()
             work()
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     _, how = os.waitpid(child, 0)
@@ -389,7 +400,7 @@ def dies_before_step(number: int) -> Callable[[], None]:
 
 
 class Watched:
-    """A stream that is run in children; everything that it publishes is compared with what it published before."""
+    """A stream run in children; all that it publishes is compared with what it published before."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.published = folder, dict[tuple, np.ndarray]()

@@ -31,7 +31,10 @@ WAITING = 2**22  # codes of rows that wait to be counted
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaf `codes[i]`, by its path from the root, has `counts[i]` rows; leaves not named have none."""
+    """Leaf codes[i], by its path from the root, has counts[i] > 0 rows; leaves not named have none.
+
+    Codes rise.
+    """
 
     codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -42,18 +45,22 @@ class Leaves:
         return int(self.counts.sum())
 
     def __add__(self, other: Leaves) -> Leaves:
-        codes, index = np.unique(np.concatenate([self.codes, other.codes]), return_inverse=True)
-        counts = _exact_counts(index, np.concatenate([self.counts, other.counts]), len(codes))
-        return Leaves(codes, counts, max(self.paid, other.paid))
+        paid = max(self.paid, other.paid)
+        if not len(self.codes) or not len(other.codes):
+            some = other if len(other.codes) else self
+            return Leaves(some.codes, some.counts, paid)
+        codes = np.concatenate([self.codes, other.codes])
+        order = np.argsort(codes, kind="stable")  # two sorted runs: linear time
+        codes = codes[order]
+        first = np.flatnonzero(np.diff(codes, prepend=-1))
+        counts = np.add.reduceat(np.concatenate([self.counts, other.counts])[order], first)
+        return Leaves(codes[first], counts, paid)
 
     def level(self, depth: int, j: int) -> Ints:
         """The counts of level j, when the codes are paths of `depth` halvings."""
-        return _exact_counts(self.codes >> (depth - j), self.counts, 1 << j)
-
-
-def _exact_counts(cells: Ints, counts: Ints, length: int) -> Ints:
-    """Counts added up by cell; sums of integers below 2^53 are exact in float64."""
-    return np.bincount(cells, weights=counts, minlength=length).astype(np.int64)
+        cells = self.codes >> (depth - j)
+        # Sums of integers below 2^53 are exact in float64.
+        return np.bincount(cells, weights=self.counts, minlength=1 << j).astype(np.int64)
 
 
 class Gathered:
@@ -69,6 +76,10 @@ class Gathered:
             self._waiting.append(path_of(self.partition, codes, self.omega))
             if sum(map(len, self._waiting)) >= WAITING:
                 self._count()
+
+    def merge(self, other: Gathered) -> None:
+        self._waiting += other._waiting
+        self._leaves = self._leaves + other._leaves
 
     def leaves(self) -> Leaves:
         self._count()

@@ -19,6 +19,7 @@ import hmac
 import io
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +34,6 @@ import pyarrow.ipc as ipc
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.transcript import FIELDS, KEY, about, canonical
-from dpsynth_cli.trusted.chain import Entry
 from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.ledger import Ledger
 
@@ -68,12 +68,14 @@ class StreamState:
         return len(self.batches)
 
     def as_bytes(self) -> bytes:
-        """The file: JSON, and the arrays that it names by number."""
-        arrays: list[Ints] = []
+        """The file: JSON, and all arrays that it names, by start and length, one after the other."""
+        arrays: list[Ints] = [np.zeros(0, np.int64)]
+        ends = [0]
 
-        def kept(array: Ints) -> int:
+        def kept(array: Ints) -> list[int]:
             arrays.append(array)
-            return len(arrays) - 1
+            ends.append(ends[-1] + len(array))
+            return ends[-2:]
 
         said = {
             "dpsynth_stream": VERSION,
@@ -85,22 +87,23 @@ class StreamState:
             ],
             "counters": self.counters and [self.counters[0], [kept(array) for array in self.counters[1]]],
         }
-        schema = pa.schema(FIELDS, metadata={KEY: canonical(said)})
+        schema = pa.schema(FIELDS, metadata={KEY: zlib.compress(canonical(said))})
         sink = io.BytesIO()
         with ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
-            for array in arrays:
-                writer.write_batch(pa.record_batch([pa.array(array, pa.int64())], schema=pa.schema(FIELDS)))
+            everything = pa.array(np.concatenate(arrays), pa.int64())
+            writer.write_batch(pa.record_batch([everything], schema=pa.schema(FIELDS)))
         return sink.getvalue()
 
     @classmethod
     def of_bytes(cls, data: bytes) -> StreamState:
         reader = ipc.open_file(io.BytesIO(data))
-        said = json.loads(reader.schema.metadata[KEY])
+        said = json.loads(zlib.decompress(reader.schema.metadata[KEY]))
         if said["dpsynth_stream"] != VERSION:
             raise ValueError("another version")
+        everything = reader.get_batch(0).column(0).to_numpy()
 
-        def array(number: int) -> Ints:
-            return np.array(reader.get_batch(number).column(0).to_numpy(), np.int64)
+        def array(place: list[int]) -> Ints:
+            return np.array(everything[slice(*place)], np.int64)
 
         state = cls(**{name: said[name] for name in WORDS})
         state.open = [
@@ -116,8 +119,8 @@ class StreamState:
             ]
             state.blocks.append((first, last, told))
         if said["counters"]:
-            words, numbers = said["counters"]
-            state.counters = words, [array(number) for number in numbers]
+            words, places = said["counters"]
+            state.counters = words, [array(place) for place in places]
         return state
 
 
@@ -156,7 +159,7 @@ class Store:
     def uncommitted(self) -> StreamState | None:
         """A stream that was begun and has no generation yet: a crash came before its first one."""
         found = _read(self.path)
-        if found is None or found[0].generation > 0 or self._last_note(found[0]) is not None:
+        if found is None or found[0].generation > 0 or self.ledger.last_note(found[0].stream_id) is not None:
             return None
         return found[0]
 
@@ -182,7 +185,7 @@ class Store:
             return None
         for path in (self.path, self._next):
             found = _read(path)
-            note = self._last_note(found[0]) if found else None
+            note = self.ledger.last_note(found[0].stream_id) if found else None
             if found is None or note is None:
                 continue
             state, commitment = found
@@ -200,9 +203,6 @@ class Store:
             "Nothing was read and nothing was published.",
             "Use the newest state with its own ledger; a stream cannot go on from a copy of before.",
         )
-
-    def _last_note(self, state: StreamState) -> Entry | None:
-        return self.ledger.last_note(state.stream_id) if self.ledger.path.exists() else None
 
     def _rename(self) -> None:
         try:
@@ -248,5 +248,5 @@ def _read(path: Path) -> tuple[StreamState, str] | None:
         data = path.read_bytes()
         state = StreamState.of_bytes(data)
         return state, _commitment(state.secret, data)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, zlib.error):
         return None

@@ -82,8 +82,8 @@ def test_more_items_than_announced_are_refused():
 def closings(X, thresholds, noises, late: bool = False) -> tuple[int, ...]:
     """The steps that end a segment, from the definition. Thresholds are used up one a segment.
 
-    `late`: the check sees the new rows, but a segment that it closes goes without them, and they are the first
-    of the next one: check, close, add.
+    `late`: the check sees the new rows, but a segment that it closes goes without them, and they are the
+    first of the next one: check, close, add.
     """
     N, closed, threshold = 0, [], iter(thresholds)
     limit = next(threshold)
@@ -168,7 +168,7 @@ def partition_probabilities(X, epsilon: float, T_0: int, late: bool = False) -> 
 
 
 def worst_loss(epsilon: float, T_0: int, late: bool = False) -> float:
-    """The largest privacy loss of the partition over all streams of 4 steps and one row more in any of them."""
+    """The largest privacy loss of the partition over all streams of 4 steps and one row more in any."""
     worst = 0.0
     for X in product((0, 1, 3), repeat=4):
         before = partition_probabilities(X, epsilon, T_0, late)
@@ -210,7 +210,7 @@ def test_inhomogeneous_counting_is_exact_at_the_end_of_every_time_level():
 
 
 def test_a_time_level_has_its_own_noise():
-    """Lap(2/epsilon_r) when level r ends, Lap(1/epsilon) for history; nothing of an earlier level is drawn anew."""
+    """Lap(2/epsilon_r) when level r ends, Lap(1/epsilon) for history; no earlier level is drawn anew."""
     source = SeededSource(7)
     node = InhomogeneousCounting.start(20_000, 2, Fraction(1, 2), source)
     node.next_level(2, Fraction(4), source)
