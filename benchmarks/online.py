@@ -128,7 +128,7 @@ def draw(curves: dict[tuple[str, str], dict[int, float]], d: int, path: str) -> 
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "dpsynth"
+    matplotlib.rcParams.update({"svg.hashsalt": "dpsynth", "svg.fonttype": "none"})
     from matplotlib import pyplot
 
     kinds = list(dict.fromkeys(kind for kind, _ in curves))

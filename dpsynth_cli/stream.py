@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.errors import NOTHING_SPENT, DpsynthError, UsageError, VerificationError
+from dpsynth_cli.errors import NOTHING_SPENT, BudgetError, DpsynthError, UsageError, VerificationError
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.release import Progress, Receipt, accountant_of, compose, no_progress
@@ -84,7 +84,7 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
             store.begin(state)
         try:
             state.ledger = _charge(spec, ledger, accountant, state)
-        except DpsynthError:
+        except BudgetError:
             store.discard()
             raise
         store.commit(state)

@@ -53,13 +53,13 @@ def init(
 @app.command()
 def push(
     spec: SpecPath,
+    batch_id: Annotated[
+        str, typer.Option("--batch-id", metavar="ID", help="The batch's own name: each is counted once.")
+    ],
     batch: Annotated[
         str | None,
         typer.Argument(metavar="BATCH", help="The new rows, a file as in the spec's input; else that input."),
     ] = None,
-    batch_id: Annotated[
-        str, typer.Option("--batch-id", metavar="ID", help="The batch's own name: each is counted once.")
-    ] = ...,  # type: ignore[assignment]
     publish: Annotated[
         bool, typer.Option("--publish", help="Then publish the snapshot, as a cron job does.")
     ] = False,
@@ -77,7 +77,9 @@ def push(
     from dpsynth_cli import stream
 
     wanted = loaded(spec, set_, None, output, rows)
-    book = _book(ledger)
+    if publish:
+        _check_standard_output(wanted.output, json)
+    book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
     with progress_bar(quiet) as progress:
         now = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
         receipt = stream.publish(wanted, book, progress) if publish and now.releases else None
@@ -103,6 +105,8 @@ def publish(
     from dpsynth_cli import stream
 
     wanted = loaded(spec, set_, None, output, rows)
+    _check_standard_output(wanted.output, json)
+    quiet = quiet or wanted.output == "-"
     with progress_bar(quiet) as progress:
         receipt = stream.publish(wanted, _book(ledger), progress)
     if json:
@@ -123,6 +127,13 @@ def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Js
         typer.echo(f"The stream {now.name} of {now.dataset}, {now.pushes:,} pushes so far.")
         _tell(now, None)
         typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
+
+
+def _check_standard_output(output: str, json: bool) -> None:
+    from dpsynth_cli.errors import UsageError
+
+    if json and output == "-":
+        raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
 
 
 def _book(option: str | None) -> Ledger:
