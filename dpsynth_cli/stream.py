@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.errors import NOTHING_SPENT, BudgetError, DpsynthError, UsageError, VerificationError
+from dpsynth_cli.errors import (
+    NOTHING_SPENT,
+    BudgetError,
+    DpsynthError,
+    FileError,
+    UsageError,
+    VerificationError,
+)
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.release import Progress, Receipt, accountant_of, compose, no_progress
@@ -154,6 +161,12 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                     ledger.note(spec.privacy.dataset, snapshot_id, hashes)
                 rename()
                 pending.publish()
+        except OSError as error:
+            raise FileError(
+                f"{error.filename or spec.output}: {error.strerror}.",
+                "Nothing more was spent.",
+                "Run it again: publishing costs nothing.",
+            ) from None
         finally:
             pending.discard()
     return Receipt(snapshot_id, public["output"]["rows"], files.named(), public)
@@ -161,6 +174,7 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
 
 def status(spec: Spec, ledger: Ledger) -> Status:
     """Where the stream stands."""
+    check(spec)
     store = _store(spec, ledger)
     with store.locked():
         return _status(spec, store, _loaded(spec, store))
