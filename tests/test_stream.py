@@ -99,7 +99,7 @@ def test_every_kind_of_stream_is_charged_once_and_its_snapshots_verify(dpsynth, 
     assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is True
     schema = json.loads((ROOT / "configs/audit.schema.json").read_text())
     totals = set()
-    for day in range(1, 6):
+    for day in (1, 2, 3):
         now = pushed(dpsynth, day, "--publish")
         assert now["counted"]
         audit = json.loads((tmp_path / "out/visits.audit.public.json").read_text())
@@ -117,7 +117,7 @@ def test_every_kind_of_stream_is_charged_once_and_its_snapshots_verify(dpsynth, 
     assert len(totals) == 1
     assert reserves(tmp_path) == 1
     assert dpsynth("budget", "verify").code == 0
-    exact = {"arrivals: public" in kind.get("more", ""): 40 * 15}
+    exact = {"arrivals: public" in kind.get("more", ""): 40 * 6}
     assert exact.get(True, now["snapshot"]["rows"]) == now["snapshot"]["rows"]
 
 
@@ -194,8 +194,10 @@ def test_two_streams_of_the_same_rows_have_other_noise(dpsynth, visits, tmp_path
         dpsynth(
             "stream", "push", f"{name}.yaml", "day_5.csv", "--batch-id", 1, "--publish", "-o", f"{name}.csv"
         )
-        answers.append(load(tmp_path / f"{name}.transcript.arrow")[0].answers)
-    assert all((one.values != two.values).any() for (_, one), (_, two) in zip(*answers, strict=True))
+        # The trees; the one number that is the total is the same by chance once in some hundred runs.
+        answers.append([a.values for _, a in load(tmp_path / f"{name}.transcript.arrow")[0].answers[1:]])
+    first = [trees[0].reshape(16, -1).sum(axis=1) for trees in answers]  # one may be cut deeper
+    assert (first[0] != first[1]).any()
 
 
 # --- refusals ------------------------------------------------------------------------------------------
@@ -451,15 +453,15 @@ def test_killed_between_any_two_steps_every_batch_counts_once_and_no_noise_is_re
     expected = never_killed(tmp_path)
     watched = Watched(tmp_path)
     kills = 0
-    for work in watched.works()[:5]:
+    for work in watched.works()[:4]:
         step = 1
         while not in_a_child(work, dies_before_step(step)):
             step, kills = step + 1, kills + 1
             watched.look()
         watched.look()
-    for work in watched.works()[5:]:
+    for work in watched.works()[4:]:
         work()
-    assert kills > 50
+    assert kills > 40
     assert finished(tmp_path) == expected
 
 

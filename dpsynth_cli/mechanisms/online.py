@@ -34,6 +34,7 @@ from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 
 FLATTEST = 4  # halvings of the tree of a block with hardly an event
+FEW = 4  # splits of a level
 DEEPEST = 20  # of sparse counting, which keeps counters for every node
 
 
@@ -151,9 +152,18 @@ def snapshot(blocks: Sequence[Counted], omega: Domain) -> Model:
     room, total = tree.volumes(columns), max(0.0, float(estimates[0][0]))
     mass = room
     if round(total):
-        mass = consistency.descend(total, estimates, spreads, room, consistency.posterior)
+        mass = consistency.descend(total, estimates, spreads, room, _divided)
     facts = {"depth": len(tree.order), "blocks": len(blocks)}
     return Model(round(total), pmm.points([tree], [mass], [total], columns), facts=facts)
+
+
+def _divided(pair: consistency.Siblings) -> Floats:
+    """As pmm divides, but as counted at the top.
+
+    The few splits of the top levels teach pmm's rule nothing, and its prior takes a side with few rows for an
+    empty one until it stands well above the noise: here that of many blocks, and many rows would move far.
+    """
+    return consistency.clipped(pair) if len(pair.parent) < FEW else consistency.posterior(pair)
 
 
 # --- sparse counting ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import online
 from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.numeric import consistency
 from tests.asking import drawn
 from tests.mechanisms.plain_ask import PlainAsk
 
@@ -178,6 +179,16 @@ def test_a_snapshot_gives_rows_of_the_declared_codes_where_the_events_were():
     assert set(np.unique(made["k"])) <= {0, 1, 2}
     assert abs(np.mean(made["x"]) / GRID - 0.3) < 0.01
     assert np.mean(made["k"] == 2) < 0.02
+
+
+def test_a_small_part_far_away_is_not_taken_for_empty():
+    """300 of 30,000 rows in the upper half, with noise of 60: pmm's prior alone would move some of them."""
+    upper = np.array([300.0 - 150.0])  # as counted, low by two and a half of its standard deviations
+    pair = consistency.Siblings(
+        30_000.0 - upper, upper, *[np.array([3600.0])] * 2, np.array([30_000.0]), np.array([0.5])
+    )
+    assert abs(30_000 - online._divided(pair)[0] - upper[0]) < 1
+    assert 30_000 - consistency.posterior(pair)[0] < 0.8 * upper[0]
 
 
 def test_no_event_at_all_is_a_snapshot_too():
