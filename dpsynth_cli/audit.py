@@ -23,6 +23,17 @@ MULTILINE = (
     " The input was declared as CSV with line breaks inside quotes: the guarantee assumes that no record of "
     "it has a quotation mark out of place, which could take the records after it into its own."
 )
+TABLE = {
+    "add_remove": "adding or removing any one row of the input table",
+    "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
+}
+STREAM = {
+    "add_remove": "adding or removing any one row of any push",
+    "replace_one": "replacing any one row of any push by another, of the same or of another push,",
+}
+PUBLIC_ARRIVALS = (
+    "replacing any one row of any push by another of the same push (how many rows each has is public)"
+)
 CONFIDENTIAL = ("input", "files", "utility")
 REQUIRED = (
     "publishable",
@@ -58,10 +69,11 @@ def guarantee(spec: Spec) -> dict[str, Any]:
     privacy = spec.privacy
     epsilon = exact(privacy.epsilon)
     delta = None if privacy.delta is None else exact(privacy.delta)
-    change = {
-        "add_remove": "adding or removing any one row of the input table",
-        "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
-    }[privacy.neighbours]
+    what, unit, changes = "This release is", "one row", TABLE
+    if spec.mechanism.stream:
+        what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
+        changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
+    change = changes[privacy.neighbours]
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -75,10 +87,10 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         "epsilon": epsilon,
         "delta": delta,
         "neighbours": privacy.neighbours,
-        "unit": "one row",
+        "unit": unit,
         "statement": (
-            f"This release is {kind}: {change} changes the probability of any outcome by a factor of at "
-            f"most e^{epsilon}{slack}. The unit of protection is one row; the guarantee assumes that "
+            f"{what} {kind}: {change} changes the probability of any outcome by a factor of at "
+            f"most e^{epsilon}{slack}. The unit of protection is {unit}; the guarantee assumes that "
             f"AES-256 cannot be told from random bits.{MULTILINE if spec.csv.multiline else ''}"
         ),
     }

@@ -174,24 +174,15 @@ def replay(
     transcript: Transcript, progress: Progress = no_progress
 ) -> tuple[Spec, Outcome, Accountant, list[Charge]]:
     """The outcome again, from the transcript alone; no data."""
-
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
     try:
         spec = from_document(transcript.header["spec"])
-        accountant = accountant_of(spec)
-        bill: list[Charge] = []
-        ask = open_curator(
-            no_rows,
-            spec.domain,
-            accountant,
-            system_source(),
-            lambda charges, answers: None,
-            lambda: None,
-            transcript.answers,
-            bill,
-        )
+        if spec.mechanism.stream:
+            from dpsynth_cli.stream_snapshot import rebuilt
+
+            model, accountant, bill = rebuilt(spec, transcript)
+            return spec, Outcome(model), accountant, bill
+        accountant, bill = accountant_of(spec), []
+        ask = recorded_ask(spec, accountant, transcript.answers, bill)
         outcome = run(spec, replace(ask, progress=progress))
     except (KeyError, UsageError, ValueError) as error:
         made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
@@ -200,12 +191,37 @@ def replay(
             "",
             f"It was made by dpsynth {made}; this is {__version__}.",
         ) from None
-    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
+    check_paid_for(bill, transcript.answers)
+    return spec, outcome, accountant, bill
+
+
+def recorded_ask(
+    spec: Spec, accountant: Accountant, answers: Sequence[tuple[Any, Answer]], bill: list[Charge]
+) -> Asking:
+    """An `ask` that gives recorded answers again, prices them, and has no rows to answer more."""
+
+    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        raise TranscriptMismatch("the transcript ends before the mechanism does")
+
+    return open_curator(
+        no_rows,
+        spec.domain,
+        accountant,
+        system_source(),
+        lambda charges, answers: None,
+        lambda: None,
+        answers,
+        bill,
+    )
+
+
+def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
+    """Recorded answers have the noise that their shares pay for, and none is left over."""
+    for charge, (_, answer) in zip(bill, answers, strict=False):
         if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
             raise VerificationError("the transcript claims other noise than its shares pay for.", "")
-    if len(bill) != len(transcript.answers):
+    if len(bill) != len(answers):
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
-    return spec, outcome, accountant, bill
 
 
 def paper_bound(spec: Spec, rows: float) -> float | None:

@@ -45,6 +45,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk.
     """
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     accountant = accountant_of(spec)
@@ -87,6 +88,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
 
 def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     with closing(_unfinished(spec, files)) as partial:
@@ -101,6 +103,17 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             _refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
+
+
+def _check_whole(spec: Spec) -> None:
+    """Refuse a mechanism that takes its rows push by push."""
+    if spec.mechanism.stream:
+        at = spec.places.get("mechanism.name", "mechanism.name")
+        raise UsageError(
+            f"{at}: {spec.mechanism.name} releases a stream, push by push, not a table.",
+            next_step="Start it with: dpsynth stream init SPEC. Then, for every batch: "
+            "dpsynth stream push SPEC BATCH --batch-id ID --publish",
+        )
 
 
 def _finish(

@@ -55,6 +55,10 @@ def command(
     from dpsynth_cli.predict import predict
 
     wanted = loaded(spec, set_, input, output, rows)
+    if wanted.mechanism.stream:
+        from dpsynth_cli.stream import check
+
+        check(wanted)
     table, count = imagined(wanted, like, n)
     prediction, last = predict(wanted, count, table, runs)
     model, accountant, bill = last.model, last.accountant, last.bill

@@ -25,6 +25,7 @@ from dpsynth_cli.cli import (
     release,
     report,
     sample,
+    stream,
     verify,
 )
 from dpsynth_cli.errors import DpsynthError
@@ -47,6 +48,7 @@ app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)
 app.command("record")(record.command)
+app.add_typer(stream.app, name="stream")
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
 
