@@ -8,7 +8,7 @@ from typing import Any
 
 from dpsynth_cli.domain import CATEGORICAL, Column
 from dpsynth_cli.mechanisms.registry import Mechanism
-from dpsynth_cli.spec_reader import Section, choice, did_you_mean, listed, number, positive, text
+from dpsynth_cli.spec_reader import Section, choice, did_you_mean, items, listed, number, positive, text
 from dpsynth_cli.yaml_nodes import Node, Scalar, shortened
 
 
@@ -49,6 +49,8 @@ def _parameter(stated: Mapping[str, Any]) -> Callable[[Node], Any]:
             return None
         if stated["choices"]:
             return choice((*stated["choices"], *(("auto",) if stated["auto"] else ())))(node)
+        if stated["texts"]:
+            return tuple(text(stated_range(stated))(one) for one in items(node, stated_range(stated)))
         value = number(stated_range(stated), stated["low"], stated["high"], whole=stated["whole"])(node)
         return int(value) if stated["whole"] else float(value)
 
@@ -58,11 +60,13 @@ def _parameter(stated: Mapping[str, Any]) -> Callable[[Node], Any]:
 def stated_range(stated: Mapping[str, Any]) -> str:
     """What a parameter may be, in words.
 
-    >>> stated_range({"choices": (), "low": 1, "high": 30, "whole": True, "auto": True})
+    >>> stated_range({"choices": (), "texts": False, "low": 1, "high": 30, "whole": True, "auto": True})
     'a whole number from 1 to 30, or auto'
     """
     if stated["choices"]:
         words = ", ".join(stated["choices"])
+    elif stated["texts"]:
+        words = "a list of texts"
     else:
         low, high = stated["low"], stated["high"]
         words = "a whole number" if stated["whole"] else "a number"
@@ -80,7 +84,9 @@ def param_document(params: Any) -> dict[str, Any]:
     values = {}
     for parameter in fields(params):
         value = getattr(params, parameter.name)
-        values[parameter.name] = "auto" if value is None and parameter.metadata["auto"] else value
+        if value is None and parameter.metadata["auto"]:
+            value = "auto"
+        values[parameter.name] = list(value) if isinstance(value, tuple) else value
     return values
 
 

@@ -127,7 +127,9 @@ def _mechanism(mechanism: Mechanism) -> Schema:
 def _parameter(stated: Mapping[str, Any]) -> Schema:
     words = [*stated["choices"], *(["auto"] if stated["auto"] else []), None]
     schema: Schema = {"enum": words}
-    if not stated["choices"]:
+    if stated["texts"]:
+        schema = _or_null({"type": "array", "items": _LABEL})
+    elif not stated["choices"]:
         limits = {"minimum": stated["low"], "maximum": stated["high"]}
         number = {"type": "integer" if stated["whole"] else "number"}
         schema = {"anyOf": [schema, number | {k: v for k, v in limits.items() if v is not None}]}

@@ -18,7 +18,8 @@ class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split.
+    stage's name to its default weight in the split. `group_size` is not None where the parameters ask for a
+    release by groups, which is not differentially private: then `run` is never called.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
+    group_size: Callable[[Any], int | None] = field(default=lambda params: None)
 
 
 def parameter(
@@ -40,15 +42,24 @@ def parameter(
     high: float | None = None,
     whole: bool = True,
     auto: bool = False,
+    texts: bool = False,
 ) -> Any:
     """A field of a mechanism's Params with its stated range.
 
     One of `choices`; or a number in [low, high] (whole by default); `auto` also allows the word auto,
-    which is None in the dataclass.
+    which is None in the dataclass. Or, with `texts`, a list of texts: a tuple in the dataclass.
     """
     return field(
         default=default,
-        metadata={"help": help, "choices": choices, "low": low, "high": high, "whole": whole, "auto": auto},
+        metadata={
+            "help": help,
+            "choices": choices,
+            "low": low,
+            "high": high,
+            "whole": whole,
+            "auto": auto,
+            "texts": texts,
+        },
     )
 
 
