@@ -68,18 +68,13 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             accountant.total,
             accountant.currency,
             spec.privacy.neighbours,
-            audit.short(spec.privacy.epsilon),
+            audit.short(accountant_epsilon(spec)),
             None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
             spec.name,
         )
         header = {
             "dpsynth_transcript": VERSION,
-            "release": {
-                "id": release_id,
-                "name": spec.name,
-                "day": datetime.now(timezone.utc).date().isoformat(),
-                "versions": versions(),
-            },
+            "release": about(spec, release_id),
             "spec": public_document(spec.effective),
             "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
             "ledger": {
@@ -91,9 +86,9 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "conversion": reservation.conversion,
             },
         }
-        with _refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id):
             partial = Partial.create(files.partial(release_id), header)
-        with closing(partial), _refunding(spec, ledger, release_id, partial):
+        with closing(partial), refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress)
 
 
@@ -110,7 +105,7 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             )
         with (
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
-            _refunding(spec, ledger, release_id, partial),
+            refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
 
@@ -303,15 +298,16 @@ def accountant_of(spec: Spec) -> Accountant:
     Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
     """
     privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.epsilon > LARGEST_EPSILON:
+    epsilon = accountant_epsilon(spec)
+    if epsilon > LARGEST_EPSILON:
         raise UsageError(
             f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
             next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
         )
     if privacy.delta is None:
-        accountant = Accountant.pure(privacy.epsilon)
+        accountant = Accountant.pure(epsilon)
     else:
-        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
+        accountant = Accountant.zcdp(epsilon, privacy.delta)
     if _noise(accountant) > LARGEST_NOISE:
         raise UsageError(
             f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
@@ -319,6 +315,13 @@ def accountant_of(spec: Spec) -> Accountant:
             next_step="Raise privacy.epsilon.",
         )
     return accountant
+
+
+def accountant_epsilon(spec: Spec) -> Fraction:
+    """The spec's epsilon; a release by groups has none, and is made by `grouped.py`."""
+    if spec.privacy.epsilon is None:
+        raise UsageError("a release by groups has no privacy budget.", next_step="")
+    return spec.privacy.epsilon
 
 
 def _noise(accountant: Accountant) -> float:
@@ -338,6 +341,12 @@ def budget_of(accountant: Accountant) -> dict[str, Any]:
         "spent": str(accountant.spent),
         "spent_float": float(accountant.spent),
     }
+
+
+def about(spec: Spec, release_id: str) -> dict[str, Any]:
+    """Which release it is, made when and by what."""
+    day = datetime.now(timezone.utc).date().isoformat()
+    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
 
 
 def versions() -> dict[str, str]:
@@ -376,7 +385,7 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
+def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
     """Give the charge back if it fails before a row is read; else say that it is spent."""
     try:
         yield
@@ -393,14 +402,21 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
                 partial.remove()
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
-                epsilon = audit.short(spec.privacy.epsilon)
-                error.cost = f"epsilon = {epsilon} of {spec.privacy.dataset} was spent."
-                finish = "Then finish it with the same command and --resume: that costs nothing more."
+                error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
                     error.next_step = f"{error.next_step} {finish}".strip()
             else:
                 error.cost = "Nothing was spent."
         raise error from None
+
+
+def _spent(spec: Spec) -> tuple[str, str]:
+    """What stays spent when a release fails after its rows were read, and how to go on."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
+    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish
 
 
 @dataclass(frozen=True)

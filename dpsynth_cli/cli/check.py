@@ -39,18 +39,18 @@ def command(
     from dpsynth_cli.imagine import imagine
 
     wanted = loaded(spec, set_, input, output, rows)
-    count = wanted.domain.rows_hint or wanted.rows or IMAGINED_ROWS
-    model, accountant, bill = imagine(wanted, count)
-    report: dict[str, Any] = {
-        "spec": wanted.effective,
-        "guarantee": guarantee(wanted),
-        "imagined_rows": count,
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "spent": str(accountant.spent),
-        "charges": [charge.as_json() for charge in bill],
-        "notes": list(model.notes),
-    }
+    report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted)}
+    if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
+        count = wanted.domain.rows_hint or wanted.rows or IMAGINED_ROWS
+        model, accountant, bill = imagine(wanted, count)
+        report |= {
+            "imagined_rows": count,
+            "currency": accountant.currency,
+            "total": str(accountant.total),
+            "spent": str(accountant.spent),
+            "charges": [charge.as_json() for charge in bill],
+            "notes": list(model.notes),
+        }
     if data:
         from contextlib import closing
         from dataclasses import asdict
@@ -67,18 +67,26 @@ def command(
 
 
 def _show(spec: Spec, report: dict[str, Any]) -> None:
-    from fractions import Fraction
-
     from rich.console import Console
-    from rich.table import Table
-
-    from dpsynth_cli.audit import short
 
     console = Console(highlight=False)
     console.print(
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    if "charges" in report:
+        _show_questions(console, report)
+    if "data" in report:
+        _show_data(console, report["data"])
+
+
+def _show_questions(console: Any, report: dict[str, Any]) -> None:
+    from fractions import Fraction
+
+    from rich.table import Table
+
+    from dpsynth_cli.audit import short
+
     table = Table(
         title=f"What it would ask, imagined for a uniform table of {report['imagined_rows']:,} rows",
         title_justify="left",
@@ -95,8 +103,6 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     console.print(f"Spends {spent} of {total} ({report['currency']}).")
     for note in report["notes"]:
         console.print(f"note: {note}")
-    if "data" in report:
-        _show_data(console, report["data"])
 
 
 def _question(line: dict[str, Any]) -> str:

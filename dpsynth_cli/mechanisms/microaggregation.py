@@ -241,7 +241,7 @@ def _group_faults(omega: Domain, params: Params) -> list[str]:
 
 MECHANISM = Mechanism(
     name="microaggregation",
-    summary="private axes, a grid on them, and in each cell the noisy marginals of its rows",
+    summary="similar rows in cells of private axes, with noisy marginals of each; or in groups, without noise",
     suits="wide Boolean, categorical and mixed tables; or a minimum group size without differential privacy",
     citation=(
         "Boedihardjo, Strohmer, Vershynin (2021), Covariance's Loss is Privacy's Gain, Algorithms 1 and 2"
@@ -250,5 +250,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "columns": 0.4, "gram": 0.2, "sums": 0.38},
     fits=fits,
-    group_size=lambda params: params.group_size if params.guarantee == "groups" else None,
+    private=lambda params: params.guarantee == "dp",
 )

@@ -18,8 +18,8 @@ class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split. `group_size` is not None where the parameters ask for a
-    release by groups, which is not differentially private: then `run` is never called.
+    stage's name to its default weight in the split. `private` says whether the parameters ask for a
+    differentially private release; where they do not, `run` is never called (see `grouped.py`).
     """
 
     name: str
@@ -30,7 +30,7 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
-    group_size: Callable[[Any], int | None] = field(default=lambda params: None)
+    private: Callable[[Any], bool] = field(default=lambda params: True)
 
 
 def parameter(

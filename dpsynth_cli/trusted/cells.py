@@ -59,14 +59,14 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
             raise ValueError("weights do not fit")
     if isinstance(axis, Scored):
+        if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
+            raise ValueError("scores are of the cells of one column each")
         sizes = [axis_cells(inner, omega) for inner in axis.attributes]
         if not sizes or sizes != [len(row) for row in axis.scores]:
             raise ValueError("scores do not fit their axes")
-        if sum(max(map(abs, row)) for row in axis.scores) >= 2**62:
+        if max(sum(max(map(abs, row)) for row in axis.scores), *map(abs, axis.edges)) >= 2**62:
             raise ValueError("scores do not fit in 64 bits")
         for inner in axis.attributes:
-            if not isinstance(inner, Halves | Bins):
-                raise ValueError("scores are of the cells of one column each")
             check_axis(inner, omega)
 
 
