@@ -62,7 +62,7 @@ def damped(ask: Ask, attributes: Sequence[Attribute], n: float) -> tuple[Mixture
     widths = [a.cells for a in attributes]
     d, p = len(attributes), sum(widths)
     whole = Question("epsilon", CellCounts(Cells(())), Fraction(1))
-    epsilon = 2 * math.sqrt(2) / ask.sd(whole)  # with a delta: that of equal noise
+    epsilon = 2 * math.sqrt(2) / max(ask.sd(whole), 1e-6)  # with a delta: that of equal noise
 
     # 1-5: the second moment S, its noise Lap(6p / (n epsilon)), its t leading eigenvectors.
     alpha = math.log(n) ** -0.25

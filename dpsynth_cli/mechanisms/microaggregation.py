@@ -131,9 +131,10 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 def _scale(ask: Ask, omega: Domain, share: Fraction) -> float:
     """The scale of Laplace noise in one sum of one-hot rows: d / (share epsilon) under add_remove. With a
-    delta, that of equal variance."""
+    delta, that of equal variance. Never below 1/2: a cell needs rows even where there is no noise."""
     bins = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
-    return ask.sd(Question("sums", CellSums(Cells(()), attributes=bins), share, omega.strata)) / math.sqrt(2)
+    sd = ask.sd(Question("sums", CellSums(Cells(()), attributes=bins), share, omega.strata))
+    return max(0.5, sd / math.sqrt(2))
 
 
 def _poor(ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction) -> str | None:
@@ -241,7 +242,7 @@ def _group_faults(omega: Domain, params: Params) -> list[str]:
 
 MECHANISM = Mechanism(
     name="microaggregation",
-    summary="similar rows in cells of private axes, with noisy marginals of each; or in groups, without noise",
+    summary="similar rows in cells of private axes, with noisy marginals each; or in groups, without noise",
     suits="wide Boolean, categorical and mixed tables; or a minimum group size without differential privacy",
     citation=(
         "Boedihardjo, Strohmer, Vershynin (2021), Covariance's Loss is Privacy's Gain, Algorithms 1 and 2"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-ROUNDS = 100
+ROUNDS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,6 @@ class Polytope:
             moved[-1] = y - x
             if solve is not None:
                 x = x - (x @ self.E.T - self.f) @ solve.T
-            if np.abs(x - before).max(initial=0.0) < 1e-12:
+            if np.abs(x - before).max(initial=0.0) < 1e-9:
                 break
         return x
