@@ -170,6 +170,7 @@ def _read(
         "rows_hint", whole(f"a whole number from 1 to {MOST_ROWS}, a public guess", 1, MOST_ROWS), None
     )
 
+    document.known.append("privacy")  # read below, when the mechanism has said whether it is private
     columns = read_columns(document)
     section = document.section("mechanism", "name: pmm")
     mechanism = registry.get(section.required("name", choice(registry), ""))
@@ -215,20 +216,17 @@ def _read(
 
 def _read_privacy(document: Section, name: str, private: bool) -> Privacy:
     section = document.section("privacy", "epsilon: 1.0", needed=private)
-    dataset = section.optional("dataset", text(_DATASET, LONGEST_NAME), name)
+    epsilon, delta, neighbours = None, None, NEIGHBOURS[0]
     if private:
-        privacy = Privacy(
-            section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1)),
-            section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None),
-            section.optional("neighbours", choice(NEIGHBOURS), NEIGHBOURS[0]),
-            dataset,
-        )
+        epsilon = section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1))
+        delta = section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None)
+        neighbours = section.optional("neighbours", choice(NEIGHBOURS), neighbours)
     else:
         for key in ("epsilon", "delta", "neighbours"):
             _unused(section, key)
-        privacy = Privacy(None, None, NEIGHBOURS[0], dataset)
+    dataset = section.optional("dataset", text(_DATASET, LONGEST_NAME), name)
     section.finish()
-    return privacy
+    return Privacy(epsilon, delta, neighbours, dataset)
 
 
 def _unused(section: Section, key: str) -> None:

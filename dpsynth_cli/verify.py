@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL, groups_audit
+from dpsynth_cli.audit import CONFIDENTIAL, as_text, groups_audit
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.release import Progress, compose, no_progress, replay, versions
@@ -51,7 +51,7 @@ def verify(
     if changed:
         raise VerificationError(f"{audit_path} was edited: {', '.join(changed)}.", "")
     findings.append("the audit: every public field follows from the transcript")
-    return findings + _check_ledger(audit, ledger)
+    return findings + _check_ledger(audit, ledger, {"transcript": claimed_transcript})
 
 
 def _verify_groups(
@@ -72,7 +72,7 @@ def _verify_groups(
     if released is not None:
         _check_bytes(released, claimed)
         findings.append("the synthetic file: the bytes that were released; it cannot be rebuilt without data")
-    return findings + _check_ledger(audit, ledger)
+    return findings + _check_ledger(audit, ledger, {"public_audit": sha256(as_text(again))})
 
 
 def _load_audit(path: Path) -> dict[str, Any]:
@@ -134,7 +134,8 @@ def _differences(given: dict[str, Any], rebuilt: dict[str, Any]) -> list[str]:
     return [key for key in keys if key != "publishable" and given.get(key) != rebuilt.get(key)]
 
 
-def _check_ledger(audit: dict[str, Any], option: str | None) -> list[str]:
+def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, str]) -> list[str]:
+    """The ledger is whole and holds these hashes of what was published, and that of the output."""
     path = ledger_path(option)
     entry, release_id = audit["budget"]["ledger"], audit["release"]["id"]
     if not path.exists():
@@ -155,7 +156,7 @@ def _check_ledger(audit: dict[str, Any], option: str | None) -> list[str]:
     committed = [e.payload for e in entries if e.kind == "commit"]
     if not committed:
         raise VerificationError(f"the ledger {path} has no finished release {release_id}.", "")
-    parts = [part for part in ("transcript", "output") if part in audit]
-    if any(committed[0].get(part) != audit[part]["sha256"] for part in parts):
+    hashes = hashes | {"output": audit["output"]["sha256"]}
+    if any(committed[0].get(part) != digest for part, digest in hashes.items()):
         raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
     return [f"the ledger: entry {entry['entry']} of an unbroken chain"]

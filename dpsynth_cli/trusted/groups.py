@@ -191,7 +191,7 @@ def _middle(codes: Ints, column: Column, groups: Groups) -> Ints:
 def _commonest(codes: Ints, column: Column, groups: Groups) -> Ints:
     values, counts = np.unique(groups.of_row * column.codes + codes, return_counts=True)
     group = values // column.codes
-    last = np.append(group[1:] != group[:-1], True)
+    last = np.diff(group, append=-1) != 0
     order = np.lexsort((counts, group))  # in each group the commonest last
     return np.asarray((values % column.codes)[order][last])
 
