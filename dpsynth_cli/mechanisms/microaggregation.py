@@ -40,7 +40,7 @@ from dpsynth_cli.numeric.products import covariance, fitted, weights
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question
 
-RICH = 600  # n epsilon / d a class: below it marginals are the better release
+RICH = 12  # rows a class for each row of noise in a pair table: below it marginals are the safer release
 ROWS = 20  # times the noise of a sum: what a cell has on average, at least
 MOST_AXES = 4
 SIGMAS = 1.8  # half the side of the box that the grid divides, in standard deviations of its axis
@@ -89,7 +89,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     stages = ("columns", "gram", "sums")
     columns, gram, sums = budget.split(rest, [split[stage] for stage in stages])
     keep = kept(params.convex, omega)
-    poor = _poor(ask, omega, sizes, rest)
+    poor = _poor(ask, omega, sizes, gram)
     if poor is not None and (params.axes is None or len(omega.modelled) < 2):
         return _keeping(independent(ask, omega, sizes, rest, notes=(poor,)), keep)
 
@@ -129,27 +129,35 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return _keeping(Model(round(float(totals.sum())), by_class(omega, totals, columns_of), (), facts), keep)
 
 
-def _scale(ask: Ask, omega: Domain, share: Fraction) -> float:
-    """The scale of Laplace noise in one sum of one-hot rows: d / (share epsilon) under add_remove. With a
-    delta, that of equal variance. Never below 1/2: a cell needs rows even where there is no noise."""
-    bins = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
-    sd = ask.sd(Question("sums", CellSums(Cells(()), attributes=bins), share, omega.strata))
-    return max(0.5, sd / math.sqrt(2))
+def _poor(ask: Ask, omega: Domain, sizes: Sizes, gram: Fraction) -> str | None:
+    """Why there are too few rows for axes; None where there are enough. From public and noisy things.
 
-
-def _poor(ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction) -> str | None:
-    """Why there are too few rows for cells; None where there are enough. From public and noisy things."""
+    The noise of a pair table is d (d - 1) / (2 epsilon) times a constant, with a delta less: where rows are
+    few times that, the axes would be the noise's.
+    """
     if len(omega.modelled) < 2:
         return "there is only one column to model: the release is its private marginal"
-    rows = float(sizes.rows.mean()) / _scale(ask, omega, rest)
+    question = Question("gram", Gram(_single_cells(omega)), gram, omega.strata)
+    rows = float(sizes.rows.mean()) / max(0.5, ask.sd(question))
     if rows >= RICH:
         return None
     kind = "class-conditional marginals" if omega.strata else "independent marginals"
     each = " a class" if omega.strata else ""
     return (
-        f"too few rows for the noise: n epsilon / d is about {rows:.3g}{each}, and below {RICH} the better "
-        f"release is one of {kind}, which this is"
+        f"too few rows: there are about {rows:.2g}{each} for each row of noise in a pair table, and below "
+        f"{RICH} the safer release is one of {kind}, which this is; state mechanism.axes to have cells"
     )
+
+
+def _single_cells(omega: Domain) -> tuple[Bins, ...]:
+    return tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
+
+
+def _scale(ask: Ask, omega: Domain, share: Fraction) -> float:
+    """The scale of Laplace noise in one sum of one-hot rows: d / (share epsilon) under add_remove. With a
+    delta, that of equal variance. Never below 1/2: a cell needs rows even where there is no noise."""
+    question = Question("sums", CellSums(Cells(()), attributes=_single_cells(omega)), share, omega.strata)
+    return max(0.5, ask.sd(question) / math.sqrt(2))
 
 
 def _affordable(n: float, noise: float, cells: int) -> int:

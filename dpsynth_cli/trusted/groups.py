@@ -116,18 +116,10 @@ def principal(x: Points) -> Points:
     """About the direction in which rows differ most: a few steps of the power method."""
     centred = x - x.mean(axis=0)
     v = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
-    if len(x) > 2 * x.shape[1]:
-        second = centred.T @ centred
-        for _ in range(2 * POWERS):
-            v = _unit(second @ v)
-        return np.asarray(v)
     for _ in range(POWERS):
-        v = _unit(centred.T @ (centred @ v))
+        v = centred.T @ (centred @ v)
+        v = v / max(float(np.linalg.norm(v)), 1e-30)
     return np.asarray(v)
-
-
-def _unit(v: Points) -> Points:
-    return np.asarray(v / max(float(np.linalg.norm(v)), 1e-30))
 
 
 def by_net(x: Points, g: int) -> Ints:

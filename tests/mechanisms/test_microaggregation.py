@@ -185,7 +185,8 @@ def test_too_few_rows_for_the_noise_give_marginals_and_say_so(strata):
     columns, codes = latent(3000, 6)
     omega = Domain(columns, strata=strata)
     d, classes = len(omega.modelled), omega.classes
-    rich = RICH * d * classes / 3000  # the epsilon of the rule
+    # The epsilon of the rule: a pair table's noise has the scale d (d - 1) / (2 share epsilon).
+    rich = RICH * classes / 3000 * math.sqrt(2) * d * (d - 1) / (2 * MECHANISM.stages["gram"])
     model, bill, _ = released(omega, codes, rich / 1.5)
     assert {charge.question.step for charge in bill} == {"total", "columns"}
     kind = "class-conditional" if strata else "independent"
