@@ -6,7 +6,10 @@ its rows. The release is the mixture of these product distributions.
 
 Where this is not the printed algorithm (privacy.md):
 - noisy sums instead of noisy damped means, 10,000 times better at any practical n (E21);
-- the axes are of the covariance; rows and noise say how many there are, so that cells have rows enough (E22);
+- the axes are of the covariance between attributes; rows and noise say how many there are, so that cells have
+  rows enough (E22);
+- cells that differ more than the covariance says are made more alike: a cut across independent attributes
+  would make them dependent;
 - one-way marginals are asked by themselves and kept;
 - one draw for each attribute: one for each bit would give rows with no category or with two (E24).
 
@@ -36,7 +39,7 @@ from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.pairs import pair_tables
-from dpsynth_cli.numeric.products import covariance, fitted, weights
+from dpsynth_cli.numeric.products import attenuated, between, fitted, weights, within
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question
 
@@ -86,8 +89,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     if params.parameters == "paper":
         return damped.run(ask, omega)
     sizes, rest = sizes_and_rest(ask, omega, split)
-    stages = ("columns", "gram", "sums")
-    columns, gram, sums = budget.split(rest, [split[stage] for stage in stages])
+    columns, gram, sums = budget.split(rest, [split[stage] for stage in ("columns", "gram", "sums")])
     keep = kept(params.convex, omega)
     poor = _poor(ask, omega, sizes, gram)
     if poor is not None and (params.axes is None or len(omega.modelled) < 2):
@@ -102,19 +104,23 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     bins = tuple(a.axis for a in attributes)
     answer = ask([Question("gram", Gram(bins), gram, omega.strata)])[0]
     noise = _scale(ask, omega, sums)
-    parts = []
+    parts, known = [], []
     for k, block in enumerate(answer.blocks):
+        n = max(1.0, float(totals[k]))
         tables = pair_tables(block, [a.cells for a in attributes])
-        most = params.axes
-        if most is None:
-            most = _affordable(float(totals[k]), noise, params.cells)
-        parts.append(_cells(tables, attributes, k, float(totals[k]), answer.sd, most, params.cells))
+        means = [a.masses(k) / n for a in attributes]
+        known.append(between(tables, means, n))
+        most = _affordable(n, noise, params.cells) if params.axes is None else params.axes
+        found = axes(between(tables, means, n, answer.sd), 0.0, most)
+        vectors = found.vectors[:, found.seen > 1e-9]  # what does not depend on anything has no axis
+        spread = found.seen[: vectors.shape[1]] + np.einsum("ij,ij->j", vectors, within(means) @ vectors)
+        parts.append(_cells(attributes, means, vectors, np.sqrt(spread), params.cells))
 
     # Sums: of the one-hot rows of every cell, empty ones too.
     each = tuple(parts) if omega.strata else parts[0]
     answer = ask([Question("sums", CellSums(each, attributes=bins), sums, omega.strata)])[0]
     mixtures = [
-        _mixture(block.astype(np.float64), attributes, k, float(totals[k]))
+        _mixture(block.astype(np.float64), attributes, k, float(totals[k]), known[k])
         for k, block in enumerate(answer.blocks)
     ]
 
@@ -166,34 +172,24 @@ def _affordable(n: float, noise: float, cells: int) -> int:
 
 
 def _cells(
-    tables: Mapping[tuple[int, int], Floats],
-    attributes: Sequence[Attribute],
-    k: int,
-    n: float,
-    sd: float,
-    most: int,
-    cells: int,
+    attributes: Sequence[Attribute], means: Sequence[Floats], vectors: Floats, spread: Floats, cells: int
 ) -> Cells:
-    """The grid of class k: so many equal cells on each of its first axes, about the private mean."""
-    n = max(1.0, n)
-    means = [a.masses(k) / n for a in attributes]
-    found = axes(covariance(tables, means, n, sd), 0.0, most)
-    real = found.seen > 1e-9  # what has no spread has no axis
-    vectors, spread = found.vectors[:, real], np.sqrt(found.seen[real])
+    """The grid: so many equal cells of a box on each axis, about the private mean."""
     centre = np.concatenate(means) @ vectors
     at = (np.arange(1, cells) - cells / 2) * (2 * SIGMAS / cells)
     return grid(attributes, vectors, [c + at * own for c, own in zip(centre, spread, strict=True)])
 
 
-def _mixture(sums: Floats, attributes: Sequence[Attribute], k: int, n: float) -> Mixture:
-    """The product distribution of each cell: noisy sums, made to agree with the marginals of class k."""
+def _mixture(sums: Floats, attributes: Sequence[Attribute], k: int, n: float, known: Floats) -> Mixture:
+    """The product distribution of each cell: noisy sums, made to agree with what else is known of class k,
+    its marginals and its covariance."""
     widths = [a.cells for a in attributes]
     count = len(sums) // sum(widths)
     blocks = np.split(sums, np.cumsum(widths)[:-1] * count)
     noisy = [block.reshape(count, width) for block, width in zip(blocks, widths, strict=True)]
     parts = weights(noisy, n)
-    tables = tuple(fitted(table, parts, a.masses(k)) for table, a in zip(noisy, attributes, strict=True))
-    return Mixture(parts, tables)
+    tables = [fitted(table, parts, a.masses(k)) for table, a in zip(noisy, attributes, strict=True)]
+    return Mixture(parts, tuple(attenuated(tables, known)))
 
 
 def _keeping(model: Model, keep: Kept | None) -> Model:

@@ -141,6 +141,16 @@ def test_what_depends_on_each_other_stays_so(neighbours, delta):
     assert ours < theirs / 5
 
 
+def test_what_is_independent_stays_so():
+    columns, codes = latent(20_000, 6)
+    rng = np.random.default_rng(0)
+    model, _, _ = released(Domain(columns), {name: rng.permutation(own) for name, own in codes.items()}, 2.0)
+    made = drawn(model, 20_000)
+    correlations = np.corrcoef([made[column.name] for column in columns])[~np.eye(6, dtype=bool)]
+    assert model.facts["axes"][0] >= 2
+    assert np.abs(correlations).max() < 0.06
+
+
 def test_classes_keep_their_own_dependence():
     columns, codes = latent(40_000, 6)
     rng = np.random.default_rng(1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.numeric.pairs import pair_tables
-from dpsynth_cli.numeric.products import covariance, fitted, weights
+from dpsynth_cli.numeric.products import attenuated, between, fitted, weights, within
 
 
 def one_hot(n: int, sizes: list[int], seed: int = 0) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -22,7 +22,7 @@ def test_without_noise_the_covariance_is_that_of_the_one_hot_rows():
         for i, j in ((0, 1), (0, 2), (1, 2))
     ])  # fmt: skip
     means = [np.bincount(cell, minlength=k) / 500 for cell, k in zip(cells, sizes, strict=True)]
-    found = covariance(pair_tables(values, sizes), means, 500, 0.0)
+    found = between(pair_tables(values, sizes), means, 500) + within(means)
     assert np.abs(found - np.cov(x.T, bias=True)).max() < 1e-12
 
 
@@ -34,7 +34,7 @@ def test_noise_in_rare_cells_does_not_turn_the_axes():
     tables = {}
     for pair in ((0, 1), (0, 2), (1, 2)):
         tables[pair] = 1000 * (np.outer(means[0], means[0]) + exact) + rng.laplace(0, 20, (102, 102))
-    first = np.linalg.eigh(covariance(tables, means, 1000, 20 * 2**0.5))[1][:, -1]
+    first = np.linalg.eigh(between(tables, means, 1000, 20 * 2**0.5))[1][:, -1]
     common = np.concatenate([np.arange(2) + 102 * i for i in range(3)])
     assert (first[common] ** 2).sum() > 0.9
 
@@ -59,3 +59,28 @@ def test_fitted_tables_have_their_margins_and_are_never_negative():
     assert made.sum(axis=1) == pytest.approx(rows)
     assert made.sum(axis=0) == pytest.approx(columns, abs=0.5)
     assert (fitted(np.zeros((2, 3)), np.zeros(2), np.zeros(3)) == 0).all()
+
+
+def test_parts_cut_by_a_sum_of_independent_attributes_are_made_alike_again():
+    rng = np.random.default_rng(0)
+    for strength in (0.0, 1.5):
+        hidden = strength * rng.normal(size=20_000)
+        cells = [(hidden + rng.normal(size=20_000) > 0).astype(int) for _ in range(4)]
+        part = np.sum(cells, axis=0) // 2
+        tables = [np.histogram2d(part, cell, bins=(3, 2))[0] for cell in cells]
+        means = [np.bincount(cell) / 20_000 for cell in cells]
+        pairs = {
+            (i, j): np.histogram2d(cells[i], cells[j], bins=2)[0] for i in range(4) for j in range(i + 1, 4)
+        }
+        known = between(pairs, means, 20_000)
+        made = attenuated(tables, known)
+        for table, before in zip(made, tables, strict=True):
+            assert table.sum(axis=0) == pytest.approx(before.sum(axis=0))
+            assert table.sum(axis=1) == pytest.approx(before.sum(axis=1))
+        ours, theirs = (
+            (parts[0][:, 1] * parts[1][:, 1] / parts[0].sum(axis=1)).sum() / 20_000
+            - means[0][1] * means[1][1]
+            for parts in (made, tables)
+        )
+        assert ours == pytest.approx(known[1, 3], abs=0.005)
+        assert theirs > known[1, 3] + 0.01
