@@ -47,7 +47,8 @@ RICH = 12  # rows a class for each row of noise in a pair table: below it margin
 ROWS = 20  # times the noise of a sum: what a cell has on average, at least
 MOST_AXES = 4
 SIGMAS = 1.8  # half the side of the box that the grid divides, in standard deviations of its axis
-WIDEST = 4000  # one-hot cells: their covariance is held and decomposed
+WIDEST = 3000  # one-hot cells: their covariance is held and decomposed
+LARGEST = 2**26  # numbers of one answer
 
 
 @dataclass(frozen=True)
@@ -222,9 +223,12 @@ def fits(omega: Domain, params: Params) -> list[str]:
         if params.convex:
             faults.append("parameters: paper takes no convex constraints")
     widest = sum(c.codes if c.categorical else min(c.codes, params.bins + 1) for c in omega.modelled)
+    most = max(widest / 2, params.cells ** (MOST_AXES if params.axes is None else params.axes))
     if widest > WIDEST:
+        faults.append(f"microaggregation has at most {WIDEST} categories and bins in all, not {widest}")
+    elif omega.classes * widest * most > LARGEST:
         faults.append(
-            f"microaggregation has at most {WIDEST} categories and bins in all; this table has {widest}"
+            "microaggregation would have too many cells: state fewer axes, cells or bins, or no strata"
         )
     try:
         kept(params.convex, omega)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 
 ROUNDS = 400
+REST = 1e-9  # a row that moves less in a round has arrived
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,10 @@ class Polytope:
         return np.asarray(np.clip(inside + step * (centre - inside), 0.0, 1.0))
 
     def _dykstra(self, x: Floats) -> Floats:
+        """Projections on one half-space after the other, each with its own correction, until rows rest."""
         solve = np.linalg.pinv(self.E) if len(self.E) else None
         norms = np.maximum((self.A**2).sum(axis=1), 1e-300)
+        done, left = x.copy(), np.arange(len(x))
         moved = np.zeros((len(self.b) + 1, *x.shape))
         for _ in range(ROUNDS):
             before = x
@@ -81,6 +84,10 @@ class Polytope:
             moved[-1] = y - x
             if solve is not None:
                 x = x - (x @ self.E.T - self.f) @ solve.T
-            if np.abs(x - before).max(initial=0.0) < 1e-9:
+            done[left] = x
+            moving = np.abs(x - before).max(axis=1) > REST
+            if 2 * moving.sum() <= len(left):
+                x, moved, left = x[moving], moved[:, moving], left[moving]
+            if not len(left):
                 break
-        return x
+        return done

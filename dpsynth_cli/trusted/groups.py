@@ -105,8 +105,7 @@ def bisected(x: Points, g: int) -> Ints:
             continue
         order = np.argsort(own @ principal(own), kind="stable")
         left = leaves // 2
-        # In proportion to the groups that each side will be; either side has rows enough for its own.
-        cut = min(max(len(index) * left // leaves, g * left), len(index) - g * (leaves - left))
+        cut = len(index) * left // leaves  # at least g rows for each group that a side will be
         for part in (order[:cut], order[cut:]):
             waiting.append((index[part], own[part]))
     return of_row

@@ -166,11 +166,11 @@ def test_classes_keep_their_own_dependence():
 
 
 def test_one_way_marginals_are_those_that_were_asked_for_themselves():
-    columns, codes = latent(20_000, 8)
-    model, _, recorded = released(Domain(columns), codes, 1.0, None, Params(axes=3))
+    columns, codes = latent(5000, 8)
+    model, _, recorded = released(Domain(columns), codes, 0.5, None, Params(axes=3))
     made = drawn(model, 50_000)
     counts = next(answer.values for question, answer in recorded if question.step == "columns")
-    assert np.abs(np.bincount(made["c0"], minlength=4) / 50_000 - counts / counts.sum()).max() < 0.002
+    assert np.abs(np.bincount(made["c0"], minlength=4) / 50_000 - counts / counts.sum()).max() < 0.01
 
 
 def test_numbers_stay_as_fine_as_their_marginal():
@@ -361,7 +361,11 @@ def test_parameters_that_do_not_go_together_are_refused(params, said):
 
 def test_tables_that_do_not_fit_are_refused():
     wide = Column("w", "nominal", categories=tuple(f"w{i}" for i in range(5000)))
-    assert "at most 4000 categories" in fits(Domain((wide, MIXED[0])), Params())[0]
+    said = "microaggregation has at most 3000 categories and bins in all, not 5017"
+    assert fits(Domain((wide, MIXED[0])), Params()) == [said]
+    said = "microaggregation would have too many cells: state fewer axes, cells or bins, or no strata"
+    assert fits(Domain((wide, *MIXED), strata="w"), Params(axes=6)) == [said]
+    assert fits(Domain(MIXED), Params(axes=6, cells=9)) == []
     assert fits(Domain(MIXED, strata="label"), Params(guarantee="groups", group_size=5)) == [
         "guarantee: groups takes no strata: all rows of a group would share the class"
     ]

@@ -54,6 +54,7 @@ def test_every_group_has_at_least_g_rows(seed, rows, g, partition):
     assert (np.bincount(found.of_row) == found.sizes).all()
     assert found.sizes.min() >= g
     assert found.sizes.max() < 2 * g
+    assert len(found.sizes) == rows // g  # as many as there can be
 
 
 @pytest.mark.parametrize("partition", ["bisection", "net"])
