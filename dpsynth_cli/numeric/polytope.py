@@ -74,7 +74,7 @@ class Polytope:
         done, left = x.copy(), np.arange(len(x))
         moved = np.zeros((len(self.b) + 1, *x.shape))
         for _ in range(ROUNDS):
-            before = x
+            before, corrections = x, moved.copy()
             for i, (a, b) in enumerate(zip(self.A, self.b, strict=True)):
                 y = x + moved[i]
                 x = y - np.maximum(y @ a - b, 0.0)[:, None] * (a / norms[i])
@@ -85,9 +85,11 @@ class Polytope:
             if solve is not None:
                 x = x - (x @ self.E.T - self.f) @ solve.T
             done[left] = x
+            # A point may stand still while its corrections do not: then it will move again.
             moving = np.abs(x - before).max(axis=1) > REST
+            moving |= np.abs(moved - corrections).max(axis=(0, 2)) > REST
             if 2 * moving.sum() <= len(left):
                 x, moved, left = x[moving], moved[:, moving], left[moving]
             if not len(left):
                 break
-        return done
+        return np.asarray(done)
