@@ -108,9 +108,8 @@ def publishing(
 
     The folder is locked meanwhile, so that two releases of one output never mix their files.
     """
-    documents = {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
-    if transcript is not None:
-        documents[files.transcript] = (transcript, 0o644)
+    documents = {} if transcript is None else {files.transcript: (transcript, 0o644)}
+    documents |= {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
     folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
