@@ -107,8 +107,9 @@ class Kept:
         for polytope, centre in ((self.whole, self.centre), (self.tight, self.tight_centre)):
             part = _without(polytope, there)
             x = _values(codes, columns)
-            broken = np.flatnonzero((_without(self.whole, there).excess(x) > 1e-12) | _off(part, x))
-            if len(broken):
+            # An equation holds if it does to the grid's fineness.
+            broken = (_without(self.whole, there).excess(x) > 1e-12) | (part.apart(x) > len(columns) / GRID)
+            if broken.any():
                 codes[broken] = _codes(part.nearest(x[broken], centre[there]), columns)
         return codes
 
@@ -162,13 +163,6 @@ def _without(polytope: Polytope, there: np.ndarray) -> Polytope:
     return Polytope(
         polytope.A[ours][:, there], polytope.b[ours], polytope.E[even][:, there], polytope.f[even]
     )
-
-
-def _off(polytope: Polytope, x: Floats) -> np.ndarray:
-    """Rows that break an equation by more than the grid's fineness."""
-    if not len(polytope.E):
-        return np.zeros(len(x), bool)
-    return np.asarray((np.abs(x @ polytope.E.T - polytope.f) > len(polytope.E.T) / GRID).any(axis=1))
 
 
 def _values(codes: Ints, columns: Sequence[Column]) -> Floats:

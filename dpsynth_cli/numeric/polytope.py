@@ -1,12 +1,14 @@
 """Metric projection on a convex set of linear constraints: the pi_K of 001, Theorem 5.10, for many points.
 
-Points are rows x; the set is {A x <= b, E x = f, 0 <= x <= 1}.
+Points are rows x; the set is {A x <= b, E x = f, 0 <= x <= 1}. Sums are taken column by column and not by
+matrix products, whose last bits depend on the machine: a point decides a code, and codes must come out the
+same again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +36,11 @@ class Polytope:
         """By how much each row breaks its worst inequality; at most 0 where it keeps them all."""
         if not len(self.b):
             return np.full(len(x), -np.inf)
-        return np.asarray((x @ self.A.T - self.b).max(axis=1))
+        return np.asarray((times(x, self.A) - self.b).max(axis=1))
+
+    def apart(self, x: Floats) -> Floats:
+        """By how much each row misses its worst equation."""
+        return np.asarray(np.abs(times(x, self.E) - self.f).max(axis=1, initial=0.0))
 
     def centre(self) -> Floats | None:
         """A point as deep inside as may be; None where the set is empty."""
@@ -51,7 +57,7 @@ class Polytope:
             b_eq=self.f if len(self.E) else None,
             bounds=[(0, 1)] * d + [(0, None)],
         )
-        return np.asarray(found.x[:d]) if found.status == 0 else None
+        return _steady(found.x[:d]) if found.status == 0 else None
 
     def nearest(self, x: Floats, centre: Floats) -> Floats:
         """The nearest points of the set (Dykstra), and then all of them surely inside.
@@ -62,14 +68,14 @@ class Polytope:
         # Each constraint's break, as the part of the way to the centre that mends it.
         A = np.concatenate([self.A, np.eye(len(centre)), -np.eye(len(centre))])
         b = np.concatenate([self.b, np.ones(len(centre)), np.zeros(len(centre))])
-        over = np.maximum(inside @ A.T - b, 0.0)
+        over = np.maximum(times(inside, A) - b, 0.0)
         room = np.maximum(b - A @ centre, 0.0)
         step = (over / np.maximum(over + room, 1e-300)).max(axis=1, keepdims=True)
         return np.asarray(np.clip(inside + step * (centre - inside), 0.0, 1.0))
 
     def _dykstra(self, x: Floats) -> Floats:
         """Projections on one half-space after the other, each with its own correction, until rows rest."""
-        solve = np.linalg.pinv(self.E) if len(self.E) else None
+        solve = _steady(np.linalg.pinv(self.E)) if len(self.E) else None
         norms = np.maximum((self.A**2).sum(axis=1), 1e-300)
         done, left = x.copy(), np.arange(len(x))
         moved = np.zeros((len(self.b) + 1, *x.shape))
@@ -77,13 +83,13 @@ class Polytope:
             before, corrections = x, moved.copy()
             for i, (a, b) in enumerate(zip(self.A, self.b, strict=True)):
                 y = x + moved[i]
-                x = y - np.maximum(y @ a - b, 0.0)[:, None] * (a / norms[i])
+                x = y - np.maximum(times(y, a[None, :]) - b, 0.0) * (a / norms[i])
                 moved[i] = y - x
             y = x + moved[-1]
             x = np.clip(y, 0.0, 1.0)
             moved[-1] = y - x
             if solve is not None:
-                x = x - (x @ self.E.T - self.f) @ solve.T
+                x = x - times(times(x, self.E) - self.f, solve)
             done[left] = x
             # A point may stand still while its corrections do not: then it will move again.
             moving = np.abs(x - before).max(axis=1) > REST
@@ -93,3 +99,20 @@ class Polytope:
             if not len(left):
                 break
         return np.asarray(done)
+
+
+def times(x: Floats, rows: Floats) -> Floats:
+    """x rows^T, added up in the order of the columns.
+
+    >>> times(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[11.0, 2.0]]
+    """
+    total = np.zeros((len(x), len(rows)))
+    for column, weights in zip(x.T, rows.T, strict=True):
+        total += column[:, None] * weights
+    return total
+
+
+def _steady(values: NDArray[np.floating[Any]]) -> Floats:
+    """Without the last bits, in which machines differ."""
+    return np.asarray(np.rint(values * 2.0**36) * 2.0**-36)
