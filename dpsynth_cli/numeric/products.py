@@ -88,5 +88,5 @@ def attenuated(tables: Sequence[Floats], known: Floats) -> list[Floats]:
     attribute = np.repeat(np.arange(len(tables)), [table.shape[1] for table in tables])
     own[attribute[:, None] == attribute[None, :]] = 0.0
     fit = float((own * known).sum()) / max(float((own**2).sum()), 1e-300)
-    c = np.sqrt(min(max(fit, 0.0), 1.0))
+    c = np.rint(np.sqrt(min(max(fit, 0.0), 1.0)) * 2.0**20) * 2.0**-20  # the same on every machine
     return [alike + c * (table - alike) for table, alike in zip(tables, even, strict=True)]
