@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.spec import Spec, exact
+from dpsynth_cli.spec import Spec, exact, public_document
 from dpsynth_cli.transcript import canonical, sha256
 
 VERSION = 1
@@ -34,7 +34,7 @@ STREAM = {
 PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
 )
-CONFIDENTIAL = ("input", "files", "utility")
+CONFIDENTIAL = ("input", "files", "utility", "groups")
 REQUIRED = (
     "publishable",
     "release",
@@ -67,6 +67,8 @@ def short(amount: Fraction) -> str:
 def guarantee(spec: Spec) -> dict[str, Any]:
     """The promise in numbers and in one sentence a lawyer can read."""
     privacy = spec.privacy
+    if privacy.epsilon is None:
+        return _groups_guarantee(spec)
     epsilon = exact(privacy.epsilon)
     delta = None if privacy.delta is None else exact(privacy.delta)
     what, unit, changes = "This release is", "one row", TABLE
@@ -93,6 +95,50 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             f"most e^{epsilon}{slack}. The unit of protection is {unit}; the guarantee assumes that "
             f"AES-256 cannot be told from random bits.{MULTILINE if spec.csv.multiline else ''}"
         ),
+    }
+
+
+def _groups_guarantee(spec: Spec) -> dict[str, Any]:
+    g, centroids = spec.params.group_size, spec.params.output == "centroids"
+    made = (
+        f"Every row of the input was replaced by the centre of a group of at least {g} similar rows, so that "
+        f"each released row is the same, in all its columns, as at least {g - 1} others."
+        if centroids
+        else f"Rows were drawn from groups of at least {g} similar rows of the input: each category is that "
+        "of some row of the group, drawn column by column, and each number is the group's mean."
+    )
+    return {
+        "model": "microaggregation",
+        "group_size": g,
+        "unit": "a group of rows",
+        "statement": (
+            "This release is not differentially private: it is microaggregation with a minimum group size "
+            f"of {g}. {made} Nothing limits what it may tell about a row to somebody who knows others, and "
+            "such releases of the same data can be compared with each other."
+        ),
+    }
+
+
+def groups_audit(
+    spec: Spec, release: Mapping[str, Any], ledger: Mapping[str, Any], output: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What may be published about a release by groups. No seed: it would tell the order of the rows."""
+    document = public_document(spec.effective)
+    return {
+        "dpsynth_audit": VERSION,
+        "publishable": True,
+        "release": dict(release),
+        "guarantee": guarantee(spec),
+        "budget": {"currency": "unbounded", "ledger": dict(ledger)},
+        "mechanism": {
+            "name": spec.mechanism.name,
+            "parameters": document["mechanism"],
+            "citation": spec.mechanism.citation,
+        },
+        "spec": document,
+        "spec_sha256": sha256(canonical(document)),
+        "output": dict(output),
+        "warnings": ["This release is not differentially private."],
     }
 
 

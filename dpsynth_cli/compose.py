@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any
 
@@ -228,7 +229,7 @@ def paper_bound(spec: Spec, rows: float) -> float | None:
     """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
     if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
         return None
-    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.epsilon), max(1.0, rows))
+    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
 
 
 def accountant_of(spec: Spec) -> Accountant:
@@ -237,15 +238,15 @@ def accountant_of(spec: Spec) -> Accountant:
     Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
     """
     privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.epsilon > LARGEST_EPSILON:
+    if privacy.budget > LARGEST_EPSILON:
         raise UsageError(
             f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
             next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
         )
     if privacy.delta is None:
-        accountant = Accountant.pure(privacy.epsilon)
+        accountant = Accountant.pure(privacy.budget)
     else:
-        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
+        accountant = Accountant.zcdp(privacy.budget, privacy.delta)
     if _noise(accountant) > LARGEST_NOISE:
         raise UsageError(
             f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
@@ -272,6 +273,12 @@ def budget_of(accountant: Accountant) -> dict[str, Any]:
         "spent": str(accountant.spent),
         "spent_float": float(accountant.spent),
     }
+
+
+def about(spec: Spec, release_id: str) -> dict[str, Any]:
+    """Which release it is, made when and by what."""
+    day = datetime.now(timezone.utc).date().isoformat()
+    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
 
 
 def versions() -> dict[str, str]:

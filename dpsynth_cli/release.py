@@ -6,12 +6,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.compose import accountant_of, compose, draw, replay, run, versions
+from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
@@ -57,18 +56,13 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             accountant.total,
             accountant.currency,
             spec.privacy.neighbours,
-            audit.short(spec.privacy.epsilon),
+            audit.short(spec.privacy.budget),
             None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
             spec.name,
         )
         header = {
             "dpsynth_transcript": VERSION,
-            "release": {
-                "id": release_id,
-                "name": spec.name,
-                "day": datetime.now(timezone.utc).date().isoformat(),
-                "versions": versions(),
-            },
+            "release": about(spec, release_id),
             "spec": public_document(spec.effective),
             "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
             "ledger": {
@@ -80,9 +74,9 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "conversion": reservation.conversion,
             },
         }
-        with _refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id):
             partial = Partial.create(files.partial(release_id), header)
-        with closing(partial), _refunding(spec, ledger, release_id, partial):
+        with closing(partial), refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress)
 
 
@@ -100,7 +94,7 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             )
         with (
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
-            _refunding(spec, ledger, release_id, partial),
+            refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
 
@@ -229,7 +223,7 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
+def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
     """Give the charge back if it fails before a row is read; else say that it is spent."""
     try:
         yield
@@ -246,14 +240,21 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
                 partial.remove()
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
-                epsilon = audit.short(spec.privacy.epsilon)
-                error.cost = f"epsilon = {epsilon} of {spec.privacy.dataset} was spent."
-                finish = "Then finish it with the same command and --resume: that costs nothing more."
+                error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
                     error.next_step = f"{error.next_step} {finish}".strip()
             else:
                 error.cost = "Nothing was spent."
         raise error from None
+
+
+def _spent(spec: Spec) -> tuple[str, str]:
+    """What stays spent when a release fails after its rows were read, and how to go on."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
+    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish
 
 
 @dataclass(frozen=True)

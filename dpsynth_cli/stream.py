@@ -249,7 +249,7 @@ def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamSta
             accountant.total,
             accountant.currency,
             privacy.neighbours,
-            audit.short(privacy.epsilon),
+            audit.short(privacy.budget),
             None if privacy.delta is None else str(float(privacy.delta)),
             spec.name,
         )

@@ -129,7 +129,7 @@ def _sparse_model(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[M
 def time_level(spec: Spec, clock: int) -> int:
     """The time level by events, or by pushes times the public guess of their rows."""
     events = clock if spec.params.arrivals == "public" else clock * (spec.domain.rows_hint or 1)
-    return schedule.time_level(events, spec.privacy.epsilon)
+    return schedule.time_level(events, spec.privacy.budget)
 
 
 def sparse_bill(spec: Spec, questions: Sequence[Question]) -> list[Charge]:

@@ -82,7 +82,7 @@ def _close_blocks(state: StreamState, spec: Spec, release: int) -> None:
 
 def _check_segments(state: StreamState, spec: Spec, release: int, clock: int) -> None:
     """One step of Algorithm 12: a new time level if it is time, then add, check, close."""
-    columns, params, epsilon = spec.domain.modelled, spec.params, spec.privacy.epsilon
+    columns, params, epsilon = spec.domain.modelled, spec.params, spec.privacy.budget
     source = system_source()
     per_path = epsilon if spec.privacy.neighbours == "add_remove" else epsilon / 2
     counters = DynamicPartition(len(partition_of(spec).order or ()), per_path, len(columns) == 1)
