@@ -65,9 +65,9 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 }
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
-                steward = audit.steward_audit(
-                    public, spec.input, named, utility(spec, scan, made, progress)
-                ) | {"groups": _told(spec, rows, found)}
+                useful = utility(spec, scan, made, progress)
+                steward = audit.steward_audit(public, spec.input, named, useful)
+                steward["groups"] = _told(spec, rows, found)
                 with publishing(
                     files, release_id, None, audit.as_text(steward), audit.as_text(public)
                 ) as publish:

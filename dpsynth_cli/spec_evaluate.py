@@ -26,7 +26,7 @@ class Evaluation:
 def read_evaluation(
     document: Section, columns: tuple[Column, ...], strata: str | None, whole: Fraction | None
 ) -> Evaluation:
-    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's own epsilon, if any."""
+    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's epsilon, if any."""
     section = document.section("evaluate", "{metrics: all}", needed=False)
     metrics = section.optional("metrics", _metrics, QUICK)
     epsilon = section.optional(
