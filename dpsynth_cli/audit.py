@@ -44,11 +44,9 @@ REQUIRED = (
     "spec",
     "spec_sha256",
     "output",
-    "transcript",
-    "sampling_seed",
-    "error_bounds",
     "warnings",
 )
+OF_ANSWERS = ("transcript", "sampling_seed", "error_bounds")  # a release by groups has none
 
 
 def short(amount: Fraction) -> str:
