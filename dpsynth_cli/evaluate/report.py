@@ -128,8 +128,8 @@ def _guarantee(audit: Mapping[str, Any]) -> str:
     }[guarantee["neighbours"]]
     return (
         f"{stated}<p><b>In plain words:</b> for somebody who knows everything else and sees all that was "
-        f"published, the odds {change} change by a factor of at most {factor}{slack} whatever they try and whatever "
-        "they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
+        f"published, the odds {change} change by a factor of at most {factor}{slack} whatever they try and "
+        "whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
     )
 
 

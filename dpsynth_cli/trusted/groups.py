@@ -165,8 +165,8 @@ def _centre(codes: Ints, column: Column, groups: Groups) -> Ints:
 def _middle(codes: Ints, column: Column, groups: Groups) -> Ints:
     """The mean code, or of ordered categories the median, of the rows that are not missing.
 
-    Missing where half of the group's rows or more are: what is left is the mean of two rows at least, so never
-    the number of one.
+    Missing where half of the group's rows or more are: what is left is the mean of two rows at least, so
+    never the number of one.
     """
     absent = np.bincount(groups.of_row, codes == column.size, minlength=len(groups.sizes))
     return np.where(2 * absent >= groups.sizes, column.size, _middle_of_present(codes, column, groups))
