@@ -34,6 +34,7 @@ STREAM = {
 PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
 )
+LARGE_DELTA = Fraction(1, 10**4)
 CONFIDENTIAL = ("input", "files", "utility", "groups")
 REQUIRED = (
     "publishable",
@@ -180,8 +181,19 @@ def public_audit(
             if "standard_deviation" in line
         ]
         + ([] if bound is None else [{"step": "all", "w1": bound, "meaning": BOUND}]),
-        "warnings": list(notes),
+        "warnings": [*warnings(spec), *notes],
     }
+
+
+def warnings(spec: Spec) -> list[str]:
+    """What is wrong with the guarantee itself, from the spec alone."""
+    delta = spec.privacy.delta
+    if delta is None or delta <= LARGE_DELTA:
+        return []
+    return [
+        f"delta = {exact(delta)} is large: with about that chance a row may be told outright. It should be "
+        "far below one over the number of rows."
+    ]
 
 
 def steward_audit(

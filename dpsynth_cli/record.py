@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.spec_columns import column_document
 
 FILL_IN = "TO BE FILLED IN"
@@ -51,6 +52,15 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "replace_one": "Adjacent tables have the same number of rows and differ in the values of one of them "
         "(bounded). The number of rows is public.",
     }[guarantee["neighbours"]]
+    unprotected = (
+        "The number of rows."
+        if guarantee["neighbours"] == "replace_one"
+        else "No quantity of the real table."
+    )
+    stream = mechanisms()[audit["mechanism"]["name"]].stream
+    if stream:
+        unit = guarantee["statement"]
+        unprotected = "How often rows were pushed, and how many where the statement says so."
     steps = ", ".join(dict.fromkeys(f"{line['step']} ({line['question']})" for line in budget["charges"]))
     noise = " and ".join(sorted({line["noise"].replace("_", " ") for line in budget["charges"]} - {"none"}))
     mechanism, output = audit["mechanism"], audit["output"]
@@ -74,9 +84,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
             "Tables of any number of rows with the declared columns. Bounds and categories are public "
             "knowledge."
         ),
-        "unprotected_quantities": "The number of rows."
-        if guarantee["neighbours"] == "replace_one"
-        else "No quantity of the real table.",
+        "unprotected_quantities": unprotected,
     }
     privacy_loss = {
         "privacy_unit": "One row",
@@ -90,8 +98,8 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
             "The curator holds the table and runs dpsynth; only the synthetic table, the noisy answers and "
             "the public audit leave."
         ),
-        "release_type": "One release",
-        "data_source_type": "Static",
+        "release_type": "Many releases" if stream else "One release",
+        "data_source_type": "Dynamic" if stream else "Static",
         "access_type": "Non-interactive",
         "access_type_details": "The synthetic table and the noisy answers are published as files.",
     }

@@ -170,16 +170,12 @@ def _read(
     document = Section(tree, "", mistakes)
     document.required("dpsynth", whole(f"{VERSION}, the version of the spec", VERSION, VERSION), VERSION)
     name = document.required("name", _name, "")
-    source = "" if public else document.required("input", _path(folder, INPUTS, _INPUT, folders=True), "")
-    output = document.required("output", _path(folder, OUTPUTS, _OUTPUT), "-")
-    if _overwrites(source, output):
-        document.note("output", f"is {output}, which is the input or inside it; it must be another file")
     rows = document.optional("rows", _rows, None)
     rows_hint = document.optional(
         "rows_hint", whole(f"a whole number from 1 to {MOST_ROWS}, a public guess", 1, MOST_ROWS), None
     )
 
-    document.known.append("privacy")  # read below, when the mechanism has said whether it is private
+    document.known += ("input", "output", "privacy")  # read below, when it is known what the mechanism needs
     columns = read_columns(document)
     section = document.section("mechanism", "name: pmm")
     mechanism = registry.get(section.required("name", choice(registry), ""))
@@ -195,6 +191,11 @@ def _read(
             _unused(section, "split")
         section.finish()
     privacy = _read_privacy(document, name, private)
+    needs = document.optional if public or (mechanism and mechanism.stream) else document.required
+    source = needs("input", _path(folder, INPUTS, _INPUT, folders=True), "")
+    output = document.required("output", _path(folder, OUTPUTS, _OUTPUT), "-")
+    if _overwrites(source, output):
+        document.note("output", f"is {output}, which is the input or inside it; it must be another file")
 
     section = document.section("csv", "{multiline: true}", needed=False)
     csv = CsvOptions(

@@ -65,12 +65,16 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         "sampling": _or_null(_section({"seed": seed})),
         "evaluate": _or_null(_evaluate()),
     }
-    needed = ("dpsynth", "name", "input", "output", "mechanism", "columns")
+    needed = ("dpsynth", "name", "output", "mechanism", "columns")
     heading = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"dpsynth spec, version {VERSION}",
     }
-    return heading | _section(document, *needed) | {"allOf": [_with_or_without_budget()]}
+    return (
+        heading
+        | _section(document, *needed)
+        | {"allOf": [_with_or_without_budget(), _with_or_without_input(known)]}
+    )
 
 
 def _with_or_without_budget() -> Schema:
@@ -83,6 +87,15 @@ def _with_or_without_budget() -> Schema:
         "if": groups,
         "then": {"properties": {"privacy": unused}},
         "else": _named("privacy", {"required": ["epsilon"]}),
+    }
+
+
+def _with_or_without_input(registry: Mapping[str, Mechanism]) -> Schema:
+    """A stream gets its rows push by push, and needs no input."""
+    streams = [name for name, mechanism in registry.items() if mechanism.stream]
+    return {
+        "if": _named("mechanism", {"properties": {"name": {"enum": streams}}, "required": ["name"]}),
+        "else": {"required": ["input"]},
     }
 
 

@@ -195,6 +195,11 @@ def check(spec: Spec) -> Accountant:
             "threshold gain nothing from a delta.",
             next_step="Leave out privacy.delta, or set mechanism.algorithm to blocks.",
         )
+    if spec.evaluation.epsilon is not None:
+        raise UsageError(
+            f"{_at(spec, 'evaluate.epsilon')}: a stream has no rows to go back to for a paid evaluation.",
+            next_step="Leave out evaluate.epsilon.",
+        )
     return accountant_of(spec)
 
 

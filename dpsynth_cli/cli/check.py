@@ -51,7 +51,7 @@ def command(
     as the spec's rows_hint (or as --n says): a mechanism may choose others for the real number of rows.
     Errors are simulated on that table; the real ones are near to them if the data are like it.
     """
-    from dpsynth_cli.audit import guarantee
+    from dpsynth_cli.audit import guarantee, warnings
     from dpsynth_cli.predict import predict
 
     wanted = loaded(spec, set_, input, output, rows)
@@ -70,7 +70,7 @@ def command(
             "spent": str(last.accountant.spent),
             "charges": [charge.as_json() for charge in last.bill],
             "chosen": last.model.facts,
-            "notes": list(last.model.notes),
+            "notes": [*warnings(wanted), *last.model.notes],
             "prediction": {"reference": like or "uniform"} | prediction.as_json(),
         }
     if data:
@@ -128,7 +128,7 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
         console.print(f"Takes at most about {seconds:,} s and {megabytes:,} MB, besides reading and writing.")
     _show_prediction(console, report)
     for note in report["notes"]:
-        console.print(f"note: {note}")
+        console.print(f"note: {note}", markup=False)
 
 
 def _reference(report: dict[str, Any]) -> str:

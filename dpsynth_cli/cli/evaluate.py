@@ -112,4 +112,4 @@ def _show(report: dict[str, Any]) -> None:
         if "sample_rows" in line:
             console.print(f"{name}: on a sample of {line['sample_rows']:,} rows of each table.")
     for note in report["notes"]:
-        console.print(f"note: {note}")
+        console.print(f"note: {note}", markup=False)

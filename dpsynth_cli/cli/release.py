@@ -82,16 +82,17 @@ def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
     typer.echo(f"                   {files['public_audit']}")
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")
     spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
-    typer.echo(f"  spent: {spent}{_left(ledger)}")
+    typer.echo(f"  spent: {spent}{_left(ledger, public['budget']['currency'])}")
     for note in public["warnings"]:
         typer.echo(f"  note: {note}")
 
 
-def _left(ledger: dict[str, str | None]) -> str:
+def _left(ledger: dict[str, str | None], currency: str) -> str:
     from fractions import Fraction
 
     from dpsynth_cli.audit import short
 
     if ledger["remaining"] is None:
         return " (no grant: recorded, not limited)"
-    return f"; {short(Fraction(ledger['remaining']))} left"
+    unit = f" {currency}" if ledger["conversion"] is None else ""
+    return f"; {short(Fraction(ledger['remaining']))}{unit} left"
