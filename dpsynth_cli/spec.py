@@ -170,12 +170,16 @@ def _read(
     document = Section(tree, "", mistakes)
     document.required("dpsynth", whole(f"{VERSION}, the version of the spec", VERSION, VERSION), VERSION)
     name = document.required("name", _name, "")
+    document.known += (
+        "input",
+        "output",
+    )  # read below, as privacy is, when it is known what the mechanism needs
     rows = document.optional("rows", _rows, None)
     rows_hint = document.optional(
         "rows_hint", whole(f"a whole number from 1 to {MOST_ROWS}, a public guess", 1, MOST_ROWS), None
     )
 
-    document.known += ("input", "output", "privacy")  # read below, when it is known what the mechanism needs
+    document.known.append("privacy")
     columns = read_columns(document)
     section = document.section("mechanism", "name: pmm")
     mechanism = registry.get(section.required("name", choice(registry), ""))
@@ -266,7 +270,7 @@ def _effective(spec: Spec) -> dict[str, Any]:
         "columns": [{"name": column.name} | column_document(column) for column in domain],
         "csv": asdict(spec.csv),
         "sampling": {"seed": spec.seed},
-        "evaluate": evaluation_document(spec.evaluation, exact),
+        "evaluate": evaluation_document(spec.evaluation, exact, privacy.epsilon is not None),
     }
 
 

@@ -48,10 +48,10 @@ def read_evaluation(
     return Evaluation(metrics, epsilon, target or strata)
 
 
-def evaluation_document(evaluation: Evaluation, exact: Any) -> dict[str, Any]:
-    """The section with its defaults filled in."""
+def evaluation_document(evaluation: Evaluation, exact: Any, budget: bool) -> dict[str, Any]:
+    """The section with its defaults filled in; without a budget there is no epsilon to speak of."""
     epsilon = evaluation.epsilon
-    paid = {} if epsilon is None else {"epsilon": exact(epsilon)}
+    paid = {"epsilon": None if epsilon is None else exact(epsilon)} if budget else {}
     return {"metrics": list(evaluation.metrics), **paid, "target": evaluation.target}
 
 

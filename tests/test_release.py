@@ -543,3 +543,12 @@ def test_forty_at_once_against_a_grant_for_ten(dpsynth, people, tmp_path):
     many_at_once(people, tmp_path, 40, 10)
     assert dpsynth("verify", "out/people.audit.json").code == 0
     assert dpsynth("budget", "verify").code == 0
+
+
+def test_a_large_delta_is_warned_of(dpsynth, people, tmp_path):
+    large, usual = people("marginals", delta="0.01"), "delta = 0.01 is large"
+    assert usual in dpsynth("check", large).out.replace("\n", " ")
+    ran = dpsynth("release", large)
+    assert usual in ran.out
+    assert usual in json.loads((tmp_path / "out/people.audit.public.json").read_text())["warnings"][0]
+    assert "is large" not in dpsynth("check", people("marginals", delta="1e-9")).out

@@ -219,6 +219,20 @@ def test_a_stream_is_not_released_and_a_table_is_not_streamed(dpsynth, visits, p
         )
 
 
+def test_a_stream_needs_no_input_and_pays_for_no_evaluation(dpsynth, visits, tmp_path):
+    spec = visits()
+    spec.write_text(spec.read_text().replace("input: day.csv\n", ""))
+    assert dpsynth("stream", "init", spec).code == 0
+    assert dpsynth("stream", "push", spec, "day_1.csv", "--batch-id", "1", "--publish").code == 0
+    assert dpsynth("verify", "out/visits.audit.json").code == 0
+    paid = tmp_path / "paid.yaml"
+    paid.write_text(spec.read_text() + "evaluate: {epsilon: 0.2}\n")
+    for words in (("check", paid), ("stream", "init", paid)):
+        ran = dpsynth(*words)
+        assert ran.code == 2
+        assert "a stream has no rows to go back to for a paid evaluation." in ran.err
+
+
 def test_sparse_counting_refuses_a_delta(dpsynth, visits):
     visits(delta="1e-6", more="algorithm: sparse", hint=100)
     for words in (("stream", "init"), ("check",)):
