@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from dpsynth_cli import __version__
-from dpsynth_cli.cli import budget, check, init, mechanisms, release, sample, verify
+from dpsynth_cli.cli import audit_mechanism, budget, check, init, mechanisms, release, sample, verify
 from dpsynth_cli.errors import DpsynthError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.command("check")(check.command)
 app.command("release")(release.command)
 app.command("sample")(sample.command)
 app.command("verify")(verify.command)
+app.command("audit-mechanism")(audit_mechanism.command)
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
 
