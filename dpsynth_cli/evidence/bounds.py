@@ -69,7 +69,7 @@ def mu_bound(hits: Floats, others: Floats, runs: int, alpha: float) -> Floats:
     p, q = at_least(hits, runs, alpha / 2), at_most(others, runs, alpha / 2)
     inside = (p > 0) & (q < 1)
     moved = ndtri(np.where(inside, p, 0.5)) - ndtri(np.where(inside, q, 0.5))
-    return np.maximum(moved, 0.0)
+    return np.asarray(np.maximum(moved, 0.0))
 
 
 def epsilon_of_mu(mu: float, delta: float) -> float:

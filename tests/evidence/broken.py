@@ -1,4 +1,4 @@
-"""Curators with one mistake each, of kinds that real libraries have made. Kept to show that audits find them."""
+"""Curators with one mistake each, of kinds that real libraries have made: audits must find them."""
 
 from __future__ import annotations
 
