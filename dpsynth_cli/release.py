@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli import __version__, audit
-from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
+from dpsynth_cli.errors import (
+    DpsynthError,
+    FileError,
+    Interrupted,
+    MemoryShort,
+    UsageError,
+    VerificationError,
+)
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Question
 from dpsynth_cli.spec import Spec, from_document, public_document
@@ -387,6 +394,8 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
             error = Interrupted(143 if isinstance(error, SystemExit) else 130)
         if isinstance(error, OSError):
             error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
+        if isinstance(error, MemoryError):
+            error = MemoryShort()
         state = ledger.state(release_id)
         if state == "reserved":
             ledger.abort(release_id, type(failure).__name__)

@@ -15,7 +15,7 @@ import typer
 
 from dpsynth_cli import __version__
 from dpsynth_cli.cli import audit_mechanism, budget, check, init, mechanisms, release, sample, verify
-from dpsynth_cli.errors import DpsynthError
+from dpsynth_cli.errors import DpsynthError, MemoryShort
 
 app = typer.Typer(
     name="dpsynth",
@@ -63,6 +63,10 @@ def run() -> None:
     except KeyboardInterrupt:
         _say("Interrupted.")
         sys.exit(130)
+    except MemoryError:
+        short = MemoryShort("Nothing was spent.")
+        _say(f"Error: {short}")
+        sys.exit(short.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":  # Typer's own words, in whichever library it keeps them
             _say("Interrupted.")
