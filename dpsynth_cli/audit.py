@@ -15,11 +15,29 @@ from dpsynth_cli.spec import Spec, exact
 from dpsynth_cli.transcript import canonical, sha256
 
 VERSION = 1
+BOUND = (
+    "the paper's bound on the expected W1 (l_inf, unit cube) between the tables, for its printed algorithm "
+    "with as many rows as the private total says"
+)
 MULTILINE = (
     " The input was declared as CSV with line breaks inside quotes: the guarantee assumes that no record of "
     "it has a quotation mark out of place, which could take the records after it into its own."
 )
 CONFIDENTIAL = ("input", "files", "utility")
+REQUIRED = (
+    "publishable",
+    "release",
+    "guarantee",
+    "budget",
+    "mechanism",
+    "spec",
+    "spec_sha256",
+    "output",
+    "transcript",
+    "sampling_seed",
+    "error_bounds",
+    "warnings",
+)
 
 
 def short(amount: Fraction) -> str:
@@ -75,6 +93,7 @@ def public_audit(
     transcript: Mapping[str, Any],
     notes: Sequence[str],
     facts: Mapping[str, Any],
+    bound: float | None,
 ) -> dict[str, Any]:
     """What may be published about a release."""
     return {
@@ -102,15 +121,18 @@ def public_audit(
             }
             for line in charges
             if "standard_deviation" in line
-        ],
+        ]
+        + ([] if bound is None else [{"step": "all", "w1": bound, "meaning": BOUND}]),
         "warnings": list(notes),
     }
 
 
-def steward_audit(public: Mapping[str, Any], input_path: str, files: Mapping[str, str]) -> dict[str, Any]:
+def steward_audit(
+    public: Mapping[str, Any], input_path: str, files: Mapping[str, str], utility: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The public audit with what must stay with the steward."""
     private = {"publishable": False, "input": input_path, "files": dict(files)}
-    return dict(public) | private
+    return dict(public) | private | ({} if utility is None else {"utility": dict(utility)})
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

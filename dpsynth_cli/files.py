@@ -98,6 +98,18 @@ class Files:
             )
 
 
+def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a document under its name in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise FileError(f"cannot write {path}: {error.strerror}.", "", "Choose another place.") from None
+
+
 @contextmanager
 def publishing(
     files: Files, release_id: str, transcript: bytes, steward: bytes, public: bytes

@@ -48,7 +48,7 @@ class Bins:
 class Affine:
     """Cell i holds the rows with edges[i] <= sum_j weights[j] z_j < edges[i+1], clipped at both ends.
 
-    z_j is the row's centred fixed-point value of columns[j] as in `Moments`, 0 where missing.
+    z is the row's vector of the columns as in `Moments`, with one weight for each coordinate.
     """
 
     columns: tuple[str, ...]
@@ -92,8 +92,9 @@ class CellCounts:
 @dataclass(frozen=True)
 class Moments:
     """Sums of centred fixed-point values z = 2x - q, q = 2^bits - 1 (degree 1), or of their products:
-    the upper triangle of z z^T, row by row (degree 2).
+    the upper triangle of z z^T, row by row (degree 2). z is 0 where missing.
 
+    A nominal column has one coordinate for each of its codes, missing too: q at the row's own, else 0.
     `clip` is a public bound on the row's norm |z| / q; None leaves rows as they are.
     """
 
@@ -130,7 +131,23 @@ class CellSums:
     bits: int = 0
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums
+@dataclass(frozen=True)
+class RowScores:
+    """Every row's own coordinates, row after row in a secret random order: not a sum over rows. Defined
+    under replace_one only, where `rows`, the number of them, is public.
+
+    A row's cell on each axis has an integer score, and coordinate f is sum_a weights[f][a] score_a. The row
+    is shrunk, toward zero, to integer norm at most `bound`.
+    """
+
+    axes: tuple[Axis, ...]
+    scores: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
+    bound: int
+    rows: int
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores
 
 
 @dataclass(frozen=True)
@@ -161,8 +178,21 @@ class Answer:
         return np.split(self.values, np.cumsum(self.lengths)[:-1])
 
 
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+
+
+def no_progress(what: str, done: int, whole: int | None) -> None:
+    """What is going on, how much more of it is done (0 when it begins), of how much: say nothing."""
+
+
 class Ask(Protocol):
-    """What a mechanism receives: the only way to learn anything about rows."""
+    """What a mechanism receives: the only way to learn anything about rows.
+
+    `progress` is told how far a long computation is; it says nothing unless somebody watches.
+    """
+
+    @property
+    def progress(self) -> Progress: ...
 
     def __call__(self, questions: Sequence[Question]) -> list[Answer]: ...
 
@@ -173,10 +203,11 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Asking:
-    """An `Ask` made of two functions."""
+    """An `Ask` made of functions."""
 
     answer: Callable[[Sequence[Question]], list[Answer]]
     sd: Callable[[Question], float]
+    progress: Progress = no_progress
 
     def __call__(self, questions: Sequence[Question]) -> list[Answer]:
         return self.answer(questions)

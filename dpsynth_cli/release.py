@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import secrets
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dpsynth_cli import __version__, audit
+from dpsynth_cli import audit
+from dpsynth_cli.compose import accountant_of, compose, draw, replay, run, versions
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -24,29 +20,20 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
+from dpsynth_cli.evaluate.tables import Sample
+from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publishing
-from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Question
-from dpsynth_cli.spec import Spec, from_document, public_document
-from dpsynth_cli.transcript import VERSION, Partial, Transcript, sha256
+from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
+from dpsynth_cli.spec import Spec, public_document
+from dpsynth_cli.transcript import VERSION, Partial, sha256
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.source import system_source
-from dpsynth_cli.write import Pending, write_table
-
-Progress = Callable[[str, int, int | None], None]  # what is going on, how much more is done, of how much
-
-
-LARGEST_EPSILON = 1_000_000
-LARGEST_NOISE = 10**6  # rows
-
-
-def no_progress(what: str, done: int, whole: int | None) -> None:
-    """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +151,13 @@ def _finish(
     ask = open_curator(
         sums, spec.domain, accountant, system_source(), record, before_rows, list(partial.answers), bill
     )
-    model = _run(spec, ask)
+    outcome = run(spec, replace(ask, progress=progress))
     transcript = partial.transcript()
-    pending, public = compose(spec, transcript, model, accountant, bill, files, progress)
+    made = Sample(ROWS)
+    pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
-        steward = audit.steward_audit(public, spec.input, files.named())
+        useful = utility(spec, scan, made, progress)
+        steward = audit.steward_audit(public, spec.input, files.named(), useful)
         hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
         hashes["public_audit"] = sha256(audit.as_text(public))
         with publishing(
@@ -210,156 +199,6 @@ def _commit(ledger: Ledger, release_id: str, hashes: dict[str, str]) -> None:
     before = next(entry.payload for entry in ledger.find(release_id) if entry.kind == "commit")
     if before != hashes:
         raise VerificationError(f"the ledger holds other files for the release {release_id}.", "")
-
-
-def _run(spec: Spec, ask: Ask) -> Model:
-    try:
-        return spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
-    except TranscriptMismatch:
-        raise VerificationError(
-            "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
-            "",
-        ) from None
-
-
-def compose(
-    spec: Spec,
-    transcript: Transcript,
-    model: Model,
-    accountant: Accountant,
-    bill: Sequence[Charge],
-    files: Files,
-    progress: Progress = no_progress,
-) -> tuple[Pending, dict[str, Any]]:
-    """The synthetic file (not yet under its name) and the public audit: from public things alone."""
-    rows = max(0, model.total) if spec.rows is None else spec.rows
-    release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending = draw(spec, model, rows, seed, files.path, progress, release_id)
-    output = {
-        "file": files.output_name,
-        "rows": rows,
-        "columns": [column.name for column in spec.domain],
-        "sha256": pending.sha256,
-    }
-    data = transcript.as_bytes()
-    public = audit.public_audit(
-        spec,
-        transcript.header,
-        budget_of(accountant),
-        [charge.as_json() for charge in bill],
-        output,
-        {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
-        model.facts,
-    )
-    return pending, public
-
-
-def draw(
-    spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Progress, tag: str | None = None
-) -> Pending:
-    """Rows from a model, in a temporary file beside `path`."""
-    progress("writing", 0, rows)
-
-    def watched() -> Iterator[Block]:
-        for block in model.draw(rows, np.random.default_rng(seed)):
-            yield block
-            progress("writing", len(next(iter(block.values()))), rows)
-
-    return write_table(path, spec.domain.columns, watched(), rows, tag)
-
-
-def replay(transcript: Transcript) -> tuple[Spec, Model, Accountant, list[Charge]]:
-    """The model again, from the transcript alone; no data."""
-
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
-    try:
-        spec = from_document(transcript.header["spec"])
-        accountant = accountant_of(spec)
-        bill: list[Charge] = []
-        ask = open_curator(
-            no_rows,
-            spec.domain,
-            accountant,
-            system_source(),
-            lambda charges, answers: None,
-            lambda: None,
-            transcript.answers,
-            bill,
-        )
-        model = _run(spec, ask)
-    except (KeyError, UsageError, ValueError) as error:
-        made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
-        raise VerificationError(
-            f"the transcript does not fit its own spec: {error}.",
-            "",
-            f"It was made by dpsynth {made}; this is {__version__}.",
-        ) from None
-    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
-        if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
-            raise VerificationError("the transcript claims other noise than its shares pay for.", "")
-    if len(bill) != len(transcript.answers):
-        raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
-    return spec, model, accountant, bill
-
-
-def accountant_of(spec: Spec) -> Accountant:
-    """One currency a release: pure epsilon, or rho where the spec has a delta.
-
-    Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
-    """
-    privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.epsilon > LARGEST_EPSILON:
-        raise UsageError(
-            f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
-            next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
-        )
-    if privacy.delta is None:
-        accountant = Accountant.pure(privacy.epsilon)
-    else:
-        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
-    if _noise(accountant) > LARGEST_NOISE:
-        raise UsageError(
-            f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
-            "million rows.",
-            next_step="Raise privacy.epsilon.",
-        )
-    return accountant
-
-
-def _noise(accountant: Accountant) -> float:
-    """The standard deviation of one count that gets the whole budget."""
-    try:
-        return accountant.price(Fraction(1), 1, 1).sd
-    except ValueError:
-        return math.inf
-
-
-def budget_of(accountant: Accountant) -> dict[str, Any]:
-    """Total and spent, as exact strings and as floats."""
-    return {
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "total_float": float(accountant.total),
-        "spent": str(accountant.spent),
-        "spent_float": float(accountant.spent),
-    }
-
-
-def versions() -> dict[str, str]:
-    """What made a release: the same versions make the same bytes."""
-    import pyarrow
-    import scipy
-
-    return {
-        "dpsynth": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pyarrow": pyarrow.__version__,
-    }
 
 
 def _unfinished(spec: Spec, files: Files) -> Partial:
@@ -432,7 +271,8 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
             f"the output {output} is not a .csv or .parquet file.", next_step="Name one, or - for CSV."
         )
     transcript, _ = load(path)
-    spec, model, _, _ = replay(transcript)
+    spec, outcome, _, _ = replay(transcript, progress)
+    model = outcome.model
     spec = replace(spec, output=output)
     files = Files.of(spec)
     if files.output is not None and files.public_audit.exists():

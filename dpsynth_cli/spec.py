@@ -20,6 +20,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec_columns import column_document, read_columns
+from dpsynth_cli.spec_evaluate import Evaluation, evaluation_document, read_evaluation
 from dpsynth_cli.spec_mechanism import param_document, read_params, read_split, read_strata
 from dpsynth_cli.spec_reader import Section, Wrong, choice, flag, positive, text, whole
 from dpsynth_cli.spec_source import override, parse_file, set_key
@@ -71,6 +72,7 @@ class Spec:
     domain: Domain
     seed: int | None
     csv: CsvOptions
+    evaluation: Evaluation
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -195,6 +197,7 @@ def _read(
     section = document.section("sampling", "{seed: 7}", needed=False)
     seed = section.optional("seed", whole(f"a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED), None)
     section.finish()
+    evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
     document.finish()
 
     domain = Domain(columns, privacy.neighbours, rows_hint, strata)
@@ -206,8 +209,9 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, {}, _places(tree)
-    )
+        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation, {},
+        _places(tree),
+    )  # fmt: skip
     return replace(spec, effective=_effective(spec))
 
 
@@ -231,6 +235,7 @@ def _effective(spec: Spec) -> dict[str, Any]:
         "columns": [{"name": column.name} | column_document(column) for column in domain],
         "csv": asdict(spec.csv),
         "sampling": {"seed": spec.seed},
+        "evaluate": evaluation_document(spec.evaluation, exact),
     }
 
 

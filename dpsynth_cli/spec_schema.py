@@ -12,9 +12,11 @@ from dataclasses import fields
 from typing import Any
 
 from dpsynth_cli.domain import TYPES
+from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec import DELIMITER, LARGEST_SEED, LONGEST_NAME, MOST_ROWS, NEIGHBOURS, OUTPUTS, VERSION
 from dpsynth_cli.spec_columns import BOUNDED, DATE, LABELLED, MOST_EXACT, TIME
+from dpsynth_cli.spec_evaluate import WORDS
 
 Schema = dict[str, Any]
 
@@ -61,6 +63,7 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         "columns": columns,
         "csv": _or_null(_section({"multiline": _FLAG, "delimiter": delimiter})),
         "sampling": _or_null(_section({"seed": seed})),
+        "evaluate": _or_null(_evaluate()),
     }
     needed = ("dpsynth", "name", "input", "output", "privacy", "mechanism", "columns")
     heading = {
@@ -92,6 +95,17 @@ def _positive(description: str = "", below: int | None = None) -> Schema:
     limits = {"maximum": 1e300} if below is None else {"exclusiveMaximum": below}
     number: Schema = {"type": "number", "exclusiveMinimum": 0} | limits
     return {"description": description, "anyOf": [number, {"type": "string", "pattern": _DECIMAL}]}
+
+
+def _evaluate() -> Schema:
+    names = {"type": "array", "items": {"enum": list(NAMES)}, "uniqueItems": True}
+    return _section(
+        {
+            "metrics": {"description": "in the steward's audit", "anyOf": [{"enum": [*WORDS, None]}, names]},
+            "epsilon": _or_null(_positive("a part of privacy.epsilon, for errors that may be published")),
+            "target": _or_null(_LABEL, "the column classifiers predict; default: the strata"),
+        }
+    )
 
 
 def _column(kind: str) -> Schema:
@@ -127,7 +141,9 @@ def _mechanism(mechanism: Mechanism) -> Schema:
 def _parameter(stated: Mapping[str, Any]) -> Schema:
     words = [*stated["choices"], *(["auto"] if stated["auto"] else []), None]
     schema: Schema = {"enum": words}
-    if not stated["choices"]:
+    if stated["structure"]:
+        schema = {"anyOf": [schema, dict(stated["structure"].schema)]}
+    elif not stated["choices"]:
         limits = {"minimum": stated["low"], "maximum": stated["high"]}
         number = {"type": "integer" if stated["whole"] else "number"}
         schema = {"anyOf": [schema, number | {k: v for k, v in limits.items() if v is not None}]}

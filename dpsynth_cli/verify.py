@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL
+from dpsynth_cli.audit import CONFIDENTIAL, REQUIRED
+from dpsynth_cli.compose import compose, replay, versions
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.files import Files
-from dpsynth_cli.release import Progress, compose, no_progress, replay, versions
+from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.transcript import load, sha256
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
@@ -23,7 +24,7 @@ def verify(
     progress: Progress = no_progress,
 ) -> list[str]:
     """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
-    audit = _load_audit(audit_path)
+    audit = load_audit(audit_path)
     try:
         transcript = transcript or audit_path.parent / audit["transcript"]["file"]
         name, claimed = audit["output"]["file"], audit["output"]["sha256"]
@@ -33,14 +34,14 @@ def verify(
     recorded, digest = load(transcript)
     if digest != claimed_transcript:
         raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
-    spec, model, accountant, bill = replay(recorded)
+    spec, outcome, accountant, bill = replay(recorded, progress)
     findings = [
         f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
         files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
-        pending, rebuilt = compose(spec, recorded, model, accountant, bill, files, progress)
+        pending, rebuilt = compose(spec, recorded, outcome, accountant, bill, files, progress)
         pending.publish()
         findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
     rebuilt["output"] |= {"file": name, "sha256": claimed}
@@ -51,7 +52,8 @@ def verify(
     return findings + _check_ledger(audit, rebuilt, ledger)
 
 
-def _load_audit(path: Path) -> dict[str, Any]:
+def load_audit(path: Path) -> dict[str, Any]:
+    """The audit in a file, whole as far as its first level goes."""
     try:
         audit = json.loads(path.read_bytes())
     except OSError as error:
@@ -60,6 +62,8 @@ def _load_audit(path: Path) -> dict[str, Any]:
         raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
     if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
         raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")
+    if not all(key in audit for key in REQUIRED):
+        raise VerificationError(f"{path} is not a whole audit.", "")
     return audit
 
 

@@ -52,7 +52,9 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
     from dataclasses import fields
 
     parameters = [
-        {"name": parameter.name, "default": parameter.default} | dict(parameter.metadata)
+        {"name": parameter.name, "default": parameter.default}
+        | dict(parameter.metadata)
+        | {"structure": dict(shape.schema) if (shape := parameter.metadata["structure"]) else None}
         for parameter in fields(mechanism.params)
     ]
     return {

@@ -254,6 +254,13 @@ def paper_bound(d: int, epsilon: float, n: float, neighbours: str = "add_remove"
     return 1.5 * moved * total**2 / (epsilon * n) + 2.0 ** -(r // d)
 
 
+def bound(omega: Domain, params: Params, epsilon: float, n: float) -> float | None:
+    """The paper's bound for all columns together; it does not speak of strata or copulas."""
+    if omega.strata is not None or params.transform != "none":
+        return None
+    return paper_bound(len(omega.columns), epsilon, n, omega.neighbours)
+
+
 def fits(omega: Domain, params: Params) -> list[str]:
     problems = []
     if not 1 <= len(omega.modelled) <= 5:
@@ -288,4 +295,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "marginals": 0.4, "counts": 0.6},
     fits=fits,
+    bound=bound,
 )

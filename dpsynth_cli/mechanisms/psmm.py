@@ -27,11 +27,13 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
+from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.numeric.transport import closest, effort, levelled
 from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Model, Question
 
 SECONDS, BYTES = 120, 2e9  # what a release may take at worst
+EACH_SECOND, EACH_BYTE = 6e-6, 200.0  # of every cell of every class, besides the closest measure: measured
 MOST = 2**20  # cells
 ROWS = 2**17  # of a block
 
@@ -42,7 +44,6 @@ class Params:
         None,
         "at most so many cells (in each class); auto: epsilon n / 8, from three columns on epsilon n / 4",
         low=1,
-        high=MOST,
         auto=True,
     )
     metric: str = parameter(
@@ -74,13 +75,20 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         totals = np.maximum(0, np.rint(best)).astype(np.int64)
 
     # The closest measure tau to nu, class by class (Algorithm 2).
-    found = [closest(*each) for each in zip(nu.blocks, totals.tolist(), lattices, strict=True)]
+    def settled(cells: int) -> None:
+        if cells:
+            ask.progress("solving", cells, len(nu.values))
+
+    ask.progress("solving", 0, len(nu.values))
+    classes = zip(nu.blocks, totals.tolist(), lattices, strict=True)
+    found = [closest(*each, settled) for each in classes]
     tau = np.concatenate([each.counts for each in found])
     moved = sum(each.distance / lattice.side for each, lattice in zip(found, lattices, strict=True))
     facts = {
         "cells": len(tau),
         "lattices": [list(lattice.shape) for lattice in lattices],
         "distance_from_signed_measure": moved / max(1, int(totals.sum())),
+        "at_worst": _at_worst(lattices),
     }
     return Model(int(totals.sum()), _drawing(omega, lattices, tau), _notes(omega, lattices, tau), facts)
 
@@ -90,13 +98,14 @@ def fits(omega: Domain, params: Params) -> list[str]:
     lattice = divided(_scales(omega), params.cells or 1, params.metric)
     if not _heavy(omega, lattice):
         return []
-    seconds, size = effort(lattice)
     largest = _largest(omega, params.metric)
-    what = (
-        f"psmm could take {seconds * omega.classes:,.0f} s and {size / 1e9:,.1f} GB for a lattice of "
-        f"{lattice.size:,} cells"
-    )
+    what = f"a lattice of {lattice.size:,} cells"
     what += f" for each of {omega.classes} classes" if omega.strata else ""
+    if lattice.size > MOST:
+        what = f"psmm cannot have {what}"
+    else:
+        worst = _at_worst([lattice] * omega.classes)
+        what = f"psmm could take {worst['seconds']:,.0f} s and {worst['bytes'] / 1e9:,.1f} GB for {what}"
     if _heavy(omega, largest):
         return [f"{what}, the smallest there is for these columns; release fewer of them, or use marginals"]
     return [f"{what}; mechanism.cells may be at most {largest.size} here"]
@@ -106,9 +115,21 @@ def _scales(omega: Domain) -> list[Scale]:
     return [Scale(c.size, c.type in ("nominal", "boolean"), c.nullable) for c in omega.modelled]
 
 
+def _at_worst(lattices: Sequence[Lattice]) -> dict[str, float]:
+    """Seconds and bytes: classes take their time one after the other, and all are kept."""
+    efforts = {lattice: effort(lattice) for lattice in set(lattices)}
+    cells = sum(lattice.size for lattice in lattices)
+    return {
+        "seconds": round(sum(efforts[lattice][0] for lattice in lattices) + EACH_SECOND * cells, 3),
+        "bytes": round(max(size for _, size in efforts.values()) + EACH_BYTE * cells),
+    }
+
+
 def _heavy(omega: Domain, lattice: Lattice) -> bool:
-    seconds, size = effort(lattice)
-    return lattice.size > MOST or seconds * omega.classes > SECONDS or size > BYTES
+    if lattice.size > MOST:
+        return True
+    worst = _at_worst([lattice] * omega.classes)
+    return worst["seconds"] > SECONDS or worst["bytes"] > BYTES
 
 
 @lru_cache(maxsize=8)
@@ -127,9 +148,7 @@ def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
 
 def _edges(column: Column, axis: Axis) -> Ints:
     """The first code of each cell, and the end: codes are cut alike, missing is the last cell."""
-    k = axis.length - column.nullable
-    edges = -(-np.arange(k + 1) * column.size // k)
-    return np.append(edges, column.codes) if column.nullable else edges
+    return even_edges((column.size, column.nullable), axis.length - column.nullable)
 
 
 def _cells(omega: Domain, lattice: Lattice) -> Cells:
@@ -192,8 +211,8 @@ MECHANISM = Mechanism(
     name="psmm",
     summary="counts on one lattice, then the closest measure in the bounded-Lipschitz distance",
     suits=(
-        "2 or 3 mostly numeric columns and some thousand rows (W1 0.85 to 0.98 of pmm's on clusters, from "
-        "epsilon n = 600 on); one column or many rows: pmm"
+        "2 mostly numeric columns (W1 on clusters 0.82 to 0.98 of pmm's, epsilon n = 200 to 20,000); else "
+        "pmm (with 3 columns psmm has 1.04 to 1.18 from epsilon n = 600 on)"
     ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Algorithmically Effective Differentially Private Synthetic Data "

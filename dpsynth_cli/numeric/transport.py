@@ -10,7 +10,7 @@ functions find such a one exactly: no rounding, no tolerance. (`transport_lp` ha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
@@ -22,7 +22,12 @@ from dpsynth_cli.numeric.isotonic import isotonic_l1
 from dpsynth_cli.numeric.lattice import Axis, Graph, Lattice
 
 Ints: TypeAlias = NDArray[np.int64]
+Settled: TypeAlias = Callable[[int], None]  # told how many more cells are done
 LARGEST = 29  # bits of a capacity: two of them add up inside the 32 bits of scipy's maximum flow
+
+
+def nobody(cells: int) -> None:
+    """Does not watch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +86,9 @@ def debiased(nu: Ints, total: int) -> Ints:
 def effort(lattice: Lattice) -> tuple[float, float]:
     """About how many seconds and bytes `closest` takes at worst: measured (benchmarks/psmm.py).
 
-    A round of the flow passes over all arcs, and there is at most one for each distance. That is reached when
-    one corner has everything; noise around clusters takes a third.
+    A round of the flow passes over all arcs, and there is at most one for each distance: that is reached when
+    one corner has everything. Where there is much noise and little else, ways are long and wind, and a round
+    passes more often, in two dimensions above all. Noise around clusters takes a fifth of this.
     """
     rowed = sum(axis.cells > 1 for axis in lattice.axes)
     hubs = lattice.metric == "l1" and any(axis.apart for axis in lattice.axes)
@@ -90,31 +96,36 @@ def effort(lattice: Lattice) -> tuple[float, float]:
     if rowed <= 1 and not hubs:
         return 5e-6 * lattice.size + 2e-4 * fibres * rowed, 400.0 * lattice.size
     arcs = lattice.arcs(enough=2e7)
-    seconds = 5e-6 * lattice.size + 4e-3 * fibres + 2e-7 * arcs * lattice.diameter
+    widest = math.prod(sorted(axis.cells for axis in lattice.axes)[-2:])
+    seconds = 5e-6 * lattice.size + 4e-3 * fibres + arcs * (2e-7 * lattice.diameter + 3e-9 * widest)
     return seconds, 400.0 * lattice.size + 160.0 * arcs
 
 
-def closest(nu: Ints, total: int, lattice: Lattice) -> Closest:
+def closest(nu: Ints, total: int, lattice: Lattice, settled: Settled = nobody) -> Closest:
     """The closest non-negative counts with this total >= 0, by the quickest exact way for the lattice.
 
-    Sums are made equal first (`debiased`); the distance is from there.
+    Sums are made equal first (`debiased`); the distance is from there. `settled` is told of cells that lack
+    nothing any more, until it has been told of all.
     """
     nu = debiased(nu, total)
     if lattice.metric == "linf" and any(axis.apart for axis in lattice.axes):
-        return _closest_by_fibre(nu, total, lattice)
-    return _closest_inside(nu, lattice, {})
+        return _closest_by_fibre(nu, total, lattice, settled)
+    return _closest_inside(nu, lattice, {}, settled)
 
 
-def _closest_inside(nu: Ints, lattice: Lattice, graphs: dict[Lattice, Graph]) -> Closest:
+def _closest_inside(nu: Ints, lattice: Lattice, graphs: dict[Lattice, Graph], settled: Settled) -> Closest:
     """With the total that nu has; graphs are made where there are none yet."""
     long = [axis for axis in lattice.axes if axis.length > 1]
-    if not long or (len(long) == 1 and not long[0].apart):
-        return closest_on_a_line(nu, long[0].step if long else 1)
     if (nu >= 0).all():
+        settled(len(nu))
         return Closest(nu, 0)
+    if not long or (len(long) == 1 and not long[0].apart):
+        found = closest_on_a_line(nu, long[0].step if long else 1)
+        settled(len(nu))
+        return found
     if lattice not in graphs:
         graphs[lattice] = lattice.graph()
-    return closest_by_flow(nu, int(nu.sum()), graphs[lattice], lattice.diameter)
+    return closest_by_flow(nu, int(nu.sum()), graphs[lattice], lattice.diameter, settled)
 
 
 def closest_on_a_line(nu: Ints, step: int = 1) -> Closest:
@@ -126,7 +137,7 @@ def closest_on_a_line(nu: Ints, step: int = 1) -> Closest:
     return Closest(counts, step * int(np.abs(rising - prefix).sum()))
 
 
-def closest_by_flow(nu: Ints, total: int, graph: Graph, diameter: int) -> Closest:
+def closest_by_flow(nu: Ints, total: int, graph: Graph, diameter: int, settled: Settled = nobody) -> Closest:
     """On any graph: what cells lack is fetched from cells that have it, by a flow of least cost.
 
     If nu has more than total, the rest of it is destroyed in proportion to what is left; if it has less,
@@ -136,13 +147,14 @@ def closest_by_flow(nu: Ints, total: int, graph: Graph, diameter: int) -> Closes
     made = max(0, -surplus)
     spare, lack = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
     spare[: len(nu)], lack[: len(nu)] = np.maximum(nu, 0), np.maximum(-nu, 0)
-    cost = _fetch(graph, spare, lack, int(lack.sum()) - made)
+    settled(int(np.count_nonzero(nu >= 0)))
+    cost = _fetch(graph, spare, lack, int(lack.sum()) - made, settled)
     counts = spare[: len(nu)]
     counts = rescaled(counts, total) if surplus > 0 else counts + evenly(made - int(lack.sum()), len(nu))
     return Closest(counts, diameter * abs(surplus) + cost // 2)
 
 
-def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
+def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice, settled: Settled) -> Closest:
     """Under linf, with equal sums: cells that differ in a category, or in what is missing, are a unit
     distance apart whatever the rest. So each such fibre is a lattice of its own. One that has less than
     nothing is filled from the others, wherever that is taken, and so filled that the rest costs least:
@@ -150,6 +162,7 @@ def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
     """
     if all(axis.cells == 1 for axis in lattice.axes):
         lacking = int(np.maximum(-nu, 0).sum())
+        settled(len(nu))
         return Closest(levelled(nu, np.ones(len(nu)), total), lattice.side * lacking)
     fibres = list(_fibres(lattice))
     sums = np.array([nu[cells].sum() for cells, _ in fibres])
@@ -158,7 +171,7 @@ def _closest_by_fibre(nu: Ints, total: int, lattice: Lattice) -> Closest:
     counts = np.zeros_like(nu)
     distance = 0
     for (cells, part), has, keeps in zip(fibres, sums.tolist(), wanted.tolist(), strict=True):
-        own = _closest_inside(nu[cells] if has >= 0 else -nu[cells], part, graphs)
+        own = _closest_inside(nu[cells] if has >= 0 else -nu[cells], part, graphs, settled)
         distance += own.distance + lattice.side * max(0, -has)
         if has >= 0:
             counts[cells] = rescaled(own.counts, keeps)
@@ -176,7 +189,7 @@ def _fibres(lattice: Lattice) -> Iterator[tuple[Ints, Lattice]]:
         yield number[np.ix_(*(cells for cells, _ in parts))].ravel(), Lattice(axes, lattice.side)
 
 
-def _fetch(graph: Graph, spare: Ints, lack: Ints, amount: int) -> int:
+def _fetch(graph: Graph, spare: Ints, lack: Ints, amount: int, settled: Settled) -> int:
     """Move `amount` units from spare to lack, in place, at the least cost, which is returned in half units.
 
     The primal-dual method: potentials rise by the distances from cells that have something to spare, in
@@ -225,8 +238,10 @@ def _fetch(graph: Graph, spare: Ints, lack: Ints, amount: int) -> int:
         ways = csr_array((slack().astype(np.float64), head, first), shape=(nodes, nodes))
         distance = dijkstra(ways, indices=np.flatnonzero(has), min_only=True)
         potential += np.minimum(distance, distance[lacks > 0].min()).astype(np.int64)
+        before = np.count_nonzero(lacks)
         for shift in range(max(0, amount.bit_length() - LARGEST), -1, -1):
             amount -= push(shift)
+        settled(int(before - np.count_nonzero(lacks)))
     spare[:], lack[:] = has[place], lacks[place]
     return int((np.maximum(flow, 0) * cost).sum())
 

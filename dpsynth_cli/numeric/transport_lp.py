@@ -35,7 +35,8 @@ def closest_by_dense_lp(nu: Ints, total: int, distances: Ints, diameter: int) ->
     lower = np.append(nu, total)
     upper = np.append(np.full(m, np.inf), total)
     solution, value = _solved(cost, rows, columns, entries, lower, upper)
-    return Closest(_whole(solution[-m:]), round(value) - diameter * (int(nu.sum()) - total))
+    distance = int(_whole(np.array(value))) - diameter * (int(nu.sum()) - total)
+    return Closest(_whole(solution[-m:]), distance)
 
 
 def closest_by_lp(nu: Ints, total: int, graph: Graph, diameter: int) -> Closest:
@@ -53,7 +54,7 @@ def closest_by_lp(nu: Ints, total: int, graph: Graph, diameter: int) -> Closest:
     supply = np.zeros(slack + 1)
     supply[:m], supply[slack] = nu, total - int(nu.sum())
     solution, value = _solved(cost, rows, columns, entries, supply, supply)
-    return Closest(_whole(solution[-m:]), round(value / 2))
+    return Closest(_whole(solution[-m:]), int(_whole(np.array(value / 2))))
 
 
 def _solved(

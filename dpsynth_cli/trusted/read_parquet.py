@@ -15,6 +15,7 @@ from dpsynth_cli.trusted.scan import Piece, Scan, check_names, check_unchanged, 
 from dpsynth_cli.trusted.values import readable
 
 BATCH = 2**18  # rows of a Parquet file in one piece
+VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 
 
 class ParquetScan:
@@ -42,11 +43,12 @@ class ParquetScan:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
+        most = min(BATCH, max(1, VALUES // max(1, len(names))))
         for path, stamp, rows, labels in self._files:
             check_unchanged(path, stamp)
             with reading(str(path), ""), parquet.ParquetFile(path, read_dictionary=labels) as file:
                 for group in range(file.num_row_groups):
-                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=names):
+                    for batch in file.iter_batches(most, row_groups=[group], columns=names):
                         yield Piece(batch, stamp[0] * len(batch) // max(1, rows))
             check_unchanged(path, stamp)
 

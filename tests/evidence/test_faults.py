@@ -152,7 +152,8 @@ def test_too_little_memory(dpsynth, people, tmp_path):
     assert code == 5, said
     assert said == (
         "Error: there is not enough memory.\nepsilon = 1 of people was spent. Free some, or release "
-        "fewer columns, cells or rows. Then finish it with the same command and --resume: that costs nothing more.\n"
+        "fewer columns, cells or rows. Then finish it with the same command and --resume: that costs nothing "
+        "more.\n"
     )
     check_whole(tmp_path)
     assert dpsynth(*deep, "--resume").code == 0

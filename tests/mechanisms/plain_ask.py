@@ -13,7 +13,18 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Answer, Axis, Bins, CellCounts, Cells, Halves, Ints, Question, Total
+from dpsynth_cli.questions import (
+    Answer,
+    Axis,
+    Bins,
+    CellCounts,
+    Cells,
+    Halves,
+    Ints,
+    Question,
+    Total,
+    no_progress,
+)
 
 
 class PlainAsk:
@@ -22,6 +33,8 @@ class PlainAsk:
     `rho` makes the currency zCDP, else it is pure `epsilon`. With `exact` no noise is drawn, although
     `sd` still tells what it would have been.
     """
+
+    progress = staticmethod(no_progress)
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import psmm
 from dpsynth_cli.mechanisms.psmm import MECHANISM, ROWS, Params, fits
 from dpsynth_cli.numeric.lattice import Axis, Lattice
-from dpsynth_cli.numeric.transport import closest_by_flow
+from dpsynth_cli.numeric.transport import closest, closest_by_flow
 from dpsynth_cli.questions import Asking
 from tests.asking import asking, drawn
 
@@ -267,10 +268,15 @@ def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():
     omega = square()
     (refusal,) = fits(omega, Params(cells=10**6))
     assert refusal == (
-        "psmm could take 1,603 s and 1.7 GB for a lattice of 1,000,000 cells; "
-        "mechanism.cells may be at most 177241 here"
+        "psmm could take 25,573 s and 1.9 GB for a lattice of 1,000,000 cells; "
+        "mechanism.cells may be at most 62500 here"
     )
-    assert fits(omega, Params(cells=177241)) == []
+    assert fits(omega, Params(cells=62500)) == []
+    assert fits(omega, Params(cells=251 * 251)) != []
+    (refusal,) = fits(omega, Params(cells=10**30))
+    assert refusal == (
+        f"psmm cannot have a lattice of {2**60:,} cells; mechanism.cells may be at most 62500 here"
+    )
 
 
 def test_classes_take_their_time_one_after_the_other():
@@ -282,6 +288,16 @@ def test_classes_take_their_time_one_after_the_other():
         most.append(int(refusal.split()[-2]))
         assert fits(omega, Params(cells=most[-1])) == []
     assert most[1] < 0.5 * most[0]
+
+
+def test_classes_share_the_memory():
+    """Ten classes of a million cells took 1.7 GB."""
+    omega = Domain((continuous("x"), nominal("s", "abcdefghij")), strata="s")
+    (refusal,) = fits(omega, Params(cells=10**6))
+    assert refusal == (
+        "psmm could take 110 s and 2.4 GB for a lattice of 1,000,000 cells for each of 10 classes; "
+        "mechanism.cells may be at most 833333 here"
+    )
 
 
 def test_too_many_nullable_columns_are_refused():
@@ -385,3 +401,79 @@ def test_what_noise_adds_in_all_is_taken_from_all_cells_alike():
     table = drawn(model, 400)
     for name in ("x", "y"):
         assert set(table[name] * 5 // GRID) == {2}
+
+
+# --- from the command line -------------------------------------------------------------------------------
+
+
+def test_check_predicts_time_and_memory_of_the_lattice(dpsynth, people):
+    ran = dpsynth("check", people("psmm", neighbours="replace_one"), "--set", "mechanism.cells=8000")
+    assert ran.code == 0, ran.err
+    assert "Takes at most about 2 s and 18 MB, besides reading and writing.\n" in ran.out
+    worst = dpsynth("check", "spec.yaml", "--json").json["chosen"]["at_worst"]
+    assert 0 < worst["seconds"] < 1
+    assert 0 < worst["bytes"] < 1e7
+
+
+@pytest.mark.parametrize("command", ["check", "release"])
+def test_too_many_cells_are_refused_before_anything_is_spent(dpsynth, people, tmp_path, command):
+    people("psmm", more="cells: 1000000")
+    ran = dpsynth(command, "spec.yaml")
+    assert ran.code == 2
+    assert ran.err == (
+        "Error: spec.yaml, line 6: psmm could take 54,456 s and 5.9 GB for a lattice of 999,900 cells; "
+        "mechanism.cells may be at most 72417 here\n"
+        "Nothing was read and nothing was spent. Correct this, then: dpsynth check spec.yaml\n"
+    )
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_progress_is_told_until_all_cells_are_settled(people, monkeypatch, tmp_path):
+    from dpsynth_cli.release import release
+    from dpsynth_cli.spec import load_spec
+    from dpsynth_cli.trusted.ledger import Ledger
+
+    told = []
+    spec = load_spec(people("psmm", neighbours="replace_one"), ())
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        receipt = release(spec, ledger, lambda *what: told.append(what))
+    solving = [(done, whole) for what, done, whole in told if what == "solving"]
+    cells = receipt.public["mechanism"]["chosen"]["cells"]
+    assert solving[0] == (0, cells)
+    assert all(done > 0 and whole == cells for done, whole in solving[1:])
+    assert sum(done for done, _ in solving) == cells
+
+
+def test_ctrl_c_while_it_solves_says_what_it_cost_and_the_release_can_be_resumed(
+    dpsynth, people, monkeypatch, tmp_path
+):
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return closest(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psmm, "closest", interrupted)
+        ran = dpsynth("release", people("psmm"))
+    assert ran.code == 130
+    assert "epsilon = 1 of people was spent." in ran.err
+    assert not (tmp_path / "out/people.csv").exists()
+    assert dpsynth("release", "spec.yaml", "--resume").code == 0
+    assert dpsynth("budget", "show", "people", "--json").json["datasets"][0]["spent"][0]["amount"] == "1"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_one_cell_one_value_and_no_rows_release_and_verify(dpsynth, tmp_path, neighbours, rows):
+    (tmp_path / "t.csv").write_text("a,b\n" + "7,3\n" * rows)
+    (tmp_path / "spec.yaml").write_text(
+        "dpsynth: 1\nname: t\ninput: t.csv\noutput: out.csv\n"
+        f"privacy: {{epsilon: 1, neighbours: {neighbours}}}\nmechanism: {{name: psmm, cells: 1}}\n"
+        "columns:\n  a: {type: integer, bounds: [7, 7]}\n  b: {type: continuous, bounds: [3.0, 3.0]}\n"
+    )
+    ran = dpsynth("release", "spec.yaml", "--json")
+    assert ran.code == 0, ran.err
+    if neighbours == "replace_one":
+        assert ran.json["rows"] == rows
+    lines = (tmp_path / "out.csv").read_text().split()
+    assert lines == ["a,b"] + ["7,3"] * ran.json["rows"]
+    assert dpsynth("verify", "out.audit.public.json").code == 0
