@@ -136,7 +136,7 @@ def audit(
 
 def pilot_runs(runs: int) -> int:
     """Runs of each table of each pair that only choose."""
-    return max(LEAST_PILOT, runs // 5)
+    return max(LEAST_PILOT, runs // 8)
 
 
 def releases(mechanism: Mechanism, neighbours: str, runs: int) -> int:

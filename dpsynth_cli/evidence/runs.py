@@ -112,6 +112,10 @@ def log_ratio(charge: Charge, answer: Answer, first: Ints, second: Ints) -> floa
         return 0.0 if (one == other).all() else float(np.sign(np.abs(other).sum() - np.abs(one).sum())) * 1e6
     if charge.price.noise == "discrete_laplace":
         return float((np.abs(other) - np.abs(one)).sum() / scale)
+    if charge.price.noise == "discrete_cube":
+        ends = np.cumsum(charge.lengths)[:-1]
+        farthest = [sum(np.abs(part).max() for part in np.split(each, ends)) for each in (one, other)]
+        return float((farthest[1] - farthest[0]) / scale)
     # Gaussian: also a fair test where the variance is not the same for all integers.
     return float((other**2 - one**2).sum() / (2 * scale))
 
