@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any
 
@@ -174,24 +175,15 @@ def replay(
     transcript: Transcript, progress: Progress = no_progress
 ) -> tuple[Spec, Outcome, Accountant, list[Charge]]:
     """The outcome again, from the transcript alone; no data."""
-
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
     try:
         spec = from_document(transcript.header["spec"])
-        accountant = accountant_of(spec)
-        bill: list[Charge] = []
-        ask = open_curator(
-            no_rows,
-            spec.domain,
-            accountant,
-            system_source(),
-            lambda charges, answers: None,
-            lambda: None,
-            transcript.answers,
-            bill,
-        )
+        if spec.mechanism.stream:
+            from dpsynth_cli.stream_snapshot import rebuilt
+
+            model, accountant, bill = rebuilt(spec, transcript)
+            return spec, Outcome(model), accountant, bill
+        accountant, bill = accountant_of(spec), []
+        ask = recorded_ask(spec, accountant, transcript.answers, bill)
         outcome = run(spec, replace(ask, progress=progress))
     except (KeyError, UsageError, ValueError) as error:
         made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
@@ -200,19 +192,44 @@ def replay(
             "",
             f"It was made by dpsynth {made}; this is {__version__}.",
         ) from None
-    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
+    check_paid_for(bill, transcript.answers)
+    return spec, outcome, accountant, bill
+
+
+def recorded_ask(
+    spec: Spec, accountant: Accountant, answers: Sequence[tuple[Any, Answer]], bill: list[Charge]
+) -> Asking:
+    """An `ask` that gives recorded answers again, prices them, and has no rows to answer more."""
+
+    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        raise TranscriptMismatch("the transcript ends before the mechanism does")
+
+    return open_curator(
+        no_rows,
+        spec.domain,
+        accountant,
+        system_source(),
+        lambda charges, answers: None,
+        lambda: None,
+        answers,
+        bill,
+    )
+
+
+def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
+    """Recorded answers have the noise that their shares pay for, and none is left over."""
+    for charge, (_, answer) in zip(bill, answers, strict=False):
         if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
             raise VerificationError("the transcript claims other noise than its shares pay for.", "")
-    if len(bill) != len(transcript.answers):
+    if len(bill) != len(answers):
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
-    return spec, outcome, accountant, bill
 
 
 def paper_bound(spec: Spec, rows: float) -> float | None:
     """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
     if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
         return None
-    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.epsilon), max(1.0, rows))
+    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
 
 
 def accountant_of(spec: Spec) -> Accountant:
@@ -221,15 +238,15 @@ def accountant_of(spec: Spec) -> Accountant:
     Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
     """
     privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.epsilon > LARGEST_EPSILON:
+    if privacy.budget > LARGEST_EPSILON:
         raise UsageError(
             f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
             next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
         )
     if privacy.delta is None:
-        accountant = Accountant.pure(privacy.epsilon)
+        accountant = Accountant.pure(privacy.budget)
     else:
-        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
+        accountant = Accountant.zcdp(privacy.budget, privacy.delta)
     if _noise(accountant) > LARGEST_NOISE:
         raise UsageError(
             f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
@@ -256,6 +273,12 @@ def budget_of(accountant: Accountant) -> dict[str, Any]:
         "spent": str(accountant.spent),
         "spent_float": float(accountant.spent),
     }
+
+
+def about(spec: Spec, release_id: str) -> dict[str, Any]:
+    """Which release it is, made when and by what."""
+    day = datetime.now(timezone.utc).date().isoformat()
+    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
 
 
 def versions() -> dict[str, str]:

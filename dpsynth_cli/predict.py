@@ -122,7 +122,7 @@ def plan(
         return found
 
     least = max(LEAST, 2 * float(spec.evaluation.epsilon or 0))
-    low = high = min(MOST, max(least, float(spec.privacy.epsilon)))
+    low = high = min(MOST, max(least, float(spec.privacy.budget)))
     if error(high) <= value:
         while low > least and error(low := max(least, high / 4)) <= value:
             high = low

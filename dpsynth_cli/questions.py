@@ -57,7 +57,19 @@ class Affine:
     bits: int
 
 
-Axis: TypeAlias = Halves | Bins | Affine
+@dataclass(frozen=True)
+class Scored:
+    """Cell i holds the rows with edges[i] <= sum_j scores[j][c_j] < edges[i+1], clipped at both ends.
+
+    c_j is the row's cell on attributes[j], and scores[j] has one integer for each of its cells.
+    """
+
+    attributes: tuple[Halves | Bins, ...]
+    scores: tuple[tuple[int, ...], ...]
+    edges: tuple[int, ...]
+
+
+Axis: TypeAlias = Halves | Bins | Affine | Scored
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.compose import accountant_of, compose, draw, replay, run, versions
+from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -52,6 +51,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk.
     """
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     accountant = accountant_of(spec)
@@ -63,18 +63,13 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             accountant.total,
             accountant.currency,
             spec.privacy.neighbours,
-            audit.short(spec.privacy.epsilon),
+            audit.short(spec.privacy.budget),
             None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
             spec.name,
         )
         header = {
             "dpsynth_transcript": VERSION,
-            "release": {
-                "id": release_id,
-                "name": spec.name,
-                "day": datetime.now(timezone.utc).date().isoformat(),
-                "versions": versions(),
-            },
+            "release": about(spec, release_id),
             "spec": public_document(spec.effective),
             "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
             "ledger": {
@@ -86,14 +81,15 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "conversion": reservation.conversion,
             },
         }
-        with _refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id):
             partial = Partial.create(files.partial(release_id), header)
-        with closing(partial), _refunding(spec, ledger, release_id, partial):
+        with closing(partial), refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress)
 
 
 def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     with closing(_unfinished(spec, files)) as partial:
@@ -105,9 +101,20 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             )
         with (
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
-            _refunding(spec, ledger, release_id, partial),
+            refunding(spec, ledger, release_id, partial),
         ):
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
+
+
+def _check_whole(spec: Spec) -> None:
+    """Refuse a mechanism that takes its rows push by push."""
+    if spec.mechanism.stream:
+        at = spec.places.get("mechanism.name", "mechanism.name")
+        raise UsageError(
+            f"{at}: {spec.mechanism.name} releases a stream, push by push, not a table.",
+            next_step="Start it with: dpsynth stream init SPEC. Then, for every batch: "
+            "dpsynth stream push SPEC BATCH --batch-id ID --publish",
+        )
 
 
 def _finish(
@@ -223,7 +230,7 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
+def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
     """Give the charge back if it fails before a row is read; else say that it is spent."""
     try:
         yield
@@ -242,14 +249,21 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
                 partial.remove()
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
-                epsilon = audit.short(spec.privacy.epsilon)
-                error.cost = f"epsilon = {epsilon} of {spec.privacy.dataset} was spent."
-                finish = "Then finish it with the same command and --resume: that costs nothing more."
+                error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
                     error.next_step = f"{error.next_step} {finish}".strip()
             else:
                 error.cost = "Nothing was spent."
         raise error from None
+
+
+def _spent(spec: Spec) -> tuple[str, str]:
+    """What stays spent when a release fails after its rows were read, and how to go on."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
+    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish
 
 
 @dataclass(frozen=True)

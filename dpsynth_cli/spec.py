@@ -43,12 +43,22 @@ _OUTPUT = "a .csv or .parquet file, or - for standard output"
 
 @dataclass(frozen=True)
 class Privacy:
-    """What the release may cost, under which relation, and from whose budget."""
+    """What the release may cost, under which relation, and from whose budget.
 
-    epsilon: Fraction
+    No epsilon: the release is by groups, and not differentially private.
+    """
+
+    epsilon: Fraction | None
     delta: Fraction | None
     neighbours: str
     dataset: str
+
+    @property
+    def budget(self) -> Fraction:
+        """The epsilon of a release that has one."""
+        if self.epsilon is None:
+            raise UsageError("a release by groups has no privacy budget.", next_step="")
+        return self.epsilon
 
 
 @dataclass(frozen=True)
@@ -169,25 +179,22 @@ def _read(
         "rows_hint", whole(f"a whole number from 1 to {MOST_ROWS}, a public guess", 1, MOST_ROWS), None
     )
 
-    section = document.section("privacy", "epsilon: 1.0")
-    privacy = Privacy(
-        epsilon=section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1)),
-        delta=section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None),
-        neighbours=section.optional("neighbours", choice(NEIGHBOURS), NEIGHBOURS[0]),
-        dataset=section.optional("dataset", text(_DATASET, LONGEST_NAME), name),
-    )
-    section.finish()
-
+    document.known.append("privacy")  # read below, when the mechanism has said whether it is private
     columns = read_columns(document)
     section = document.section("mechanism", "name: pmm")
     mechanism = registry.get(section.required("name", choice(registry), ""))
     strata = read_strata(section, columns)
-    params, split, named_at = None, dict[str, float](), Place("")
+    params, split, named_at, private = None, dict[str, float](), Place(""), True
     if mechanism is not None:
         named_at = section.keys.entries["name"].place
         params = read_params(section, mechanism)
-        split = read_split(section, mechanism)
+        private = mechanism.private(params)
+        if private:
+            split = read_split(section, mechanism)
+        else:
+            _unused(section, "split")
         section.finish()
+    privacy = _read_privacy(document, name, private)
 
     section = document.section("csv", "{multiline: true}", needed=False)
     csv = CsvOptions(
@@ -196,6 +203,9 @@ def _read(
     section.finish()
     section = document.section("sampling", "{seed: 7}", needed=False)
     seed = section.optional("seed", whole(f"a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED), None)
+    if not private:
+        _unused(section, "seed")
+        _unused(document, "rows_hint")
     section.finish()
     evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
     document.finish()
@@ -215,6 +225,31 @@ def _read(
     return replace(spec, effective=_effective(spec))
 
 
+def _read_privacy(document: Section, name: str, private: bool) -> Privacy:
+    section = document.section("privacy", "epsilon: 1.0", needed=private)
+    epsilon, delta, neighbours = None, None, NEIGHBOURS[0]
+    if private:
+        epsilon = section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1))
+        delta = section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None)
+        neighbours = section.optional("neighbours", choice(NEIGHBOURS), neighbours)
+    else:
+        for key in ("epsilon", "delta", "neighbours"):
+            _unused(section, key)
+    dataset = section.optional("dataset", text(_DATASET, LONGEST_NAME), name)
+    section.finish()
+    return Privacy(epsilon, delta, neighbours, dataset)
+
+
+def _unused(section: Section, key: str) -> None:
+    """Refuse a key that would promise something: a release by groups has no budget, no noise and no seed."""
+    section.known.append(key)
+    entry = section.keys.entries.get(key)
+    if entry is None or (isinstance(entry.node, Scalar) and entry.node.null):
+        return
+    if not (isinstance(entry.node, Keys) and not entry.node.entries):
+        section.note(key, "is stated, but a release by groups is not differentially private; leave it out")
+
+
 def _effective(spec: Spec) -> dict[str, Any]:
     privacy, domain = spec.privacy, spec.domain
     return {
@@ -222,20 +257,26 @@ def _effective(spec: Spec) -> dict[str, Any]:
         "name": spec.name,
         **({"input": spec.input} if spec.input else {}),
         "output": spec.output,
-        "rows": "noisy" if spec.rows is None else spec.rows,
+        "rows": "noisy" if spec.rows is None and privacy.epsilon is not None else spec.rows,
         "rows_hint": domain.rows_hint,
-        "privacy": {
-            "epsilon": exact(privacy.epsilon),
-            "delta": None if privacy.delta is None else exact(privacy.delta),
-            "neighbours": privacy.neighbours,
-            "dataset": privacy.dataset,
-        },
+        "privacy": _effective_privacy(privacy),
         "mechanism": {"name": spec.mechanism.name, "strata": domain.strata, "split": spec.split}
         | param_document(spec.params),
         "columns": [{"name": column.name} | column_document(column) for column in domain],
         "csv": asdict(spec.csv),
         "sampling": {"seed": spec.seed},
         "evaluate": evaluation_document(spec.evaluation, exact),
+    }
+
+
+def _effective_privacy(privacy: Privacy) -> dict[str, Any]:
+    if privacy.epsilon is None:
+        return {"dataset": privacy.dataset}
+    return {
+        "epsilon": exact(privacy.epsilon),
+        "delta": None if privacy.delta is None else exact(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "dataset": privacy.dataset,
     }
 
 

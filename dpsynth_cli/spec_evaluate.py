@@ -24,16 +24,18 @@ class Evaluation:
 
 
 def read_evaluation(
-    document: Section, columns: tuple[Column, ...], strata: str | None, whole: Fraction
+    document: Section, columns: tuple[Column, ...], strata: str | None, whole: Fraction | None
 ) -> Evaluation:
-    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's own epsilon."""
+    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's epsilon, if any."""
     section = document.section("evaluate", "{metrics: all}", needed=False)
     metrics = section.optional("metrics", _metrics, QUICK)
     epsilon = section.optional(
         "epsilon", positive("a positive number, at most half of privacy.epsilon"), None
     )
     target = section.optional("target", text("the name of a declared column"), None)
-    if epsilon is not None and 2 * epsilon > whole:
+    if epsilon is not None and whole is None:
+        section.note("epsilon", "is stated, but a release by groups has no budget to pay from; leave it out")
+    elif epsilon is not None and 2 * epsilon > (whole or 0):
         section.note("epsilon", "is more than half of privacy.epsilon, of which it is a part")
     classes = [column.name for column in columns if column.categorical]
     if target is not None and target not in classes:

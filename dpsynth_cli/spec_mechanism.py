@@ -92,7 +92,9 @@ def param_document(params: Any) -> dict[str, Any]:
     values = {}
     for parameter in fields(params):
         value = getattr(params, parameter.name)
-        values[parameter.name] = "auto" if value is None and parameter.metadata["auto"] else value
+        if value is None and parameter.metadata["auto"]:
+            value = "auto"
+        values[parameter.name] = list(value) if isinstance(value, tuple) else value
     return values
 
 

@@ -58,19 +58,36 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         "output": _text("a .csv or .parquet file, or -", f"^(-|.*({endings}))$"),
         "rows": {"anyOf": [{"enum": ["noisy", None]}, rows], "default": "noisy"},
         "rows_hint": _or_null(rows, "a public guess of the number of rows"),
-        "privacy": _section(privacy, "epsilon"),
+        "privacy": _section(privacy),
         "mechanism": {"type": "object", "oneOf": [_mechanism(one) for one in known.values()]},
         "columns": columns,
         "csv": _or_null(_section({"multiline": _FLAG, "delimiter": delimiter})),
         "sampling": _or_null(_section({"seed": seed})),
         "evaluate": _or_null(_evaluate()),
     }
-    needed = ("dpsynth", "name", "input", "output", "privacy", "mechanism", "columns")
+    needed = ("dpsynth", "name", "input", "output", "mechanism", "columns")
     heading = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"dpsynth spec, version {VERSION}",
     }
-    return heading | _section(document, *needed)
+    return heading | _section(document, *needed) | {"allOf": [_with_or_without_budget()]}
+
+
+def _with_or_without_budget() -> Schema:
+    """A release by groups is not differentially private: it has no epsilon, and the others have one."""
+    groups = _named(
+        "mechanism", {"properties": {"guarantee": {"const": "groups"}}, "required": ["guarantee"]}
+    )
+    unused = {"not": {"anyOf": [{"required": [key]} for key in ("epsilon", "delta", "neighbours")]}}
+    return {
+        "if": groups,
+        "then": {"properties": {"privacy": unused}},
+        "else": _named("privacy", {"required": ["epsilon"]}),
+    }
+
+
+def _named(key: str, schema: Schema) -> Schema:
+    return {"properties": {key: schema}, "required": [key]}
 
 
 def _section(properties: dict[str, Schema], *required: str) -> Schema:

@@ -55,21 +55,24 @@ def command(
     from dpsynth_cli.predict import predict
 
     wanted = loaded(spec, set_, input, output, rows)
-    table, count = imagined(wanted, like, n)
-    prediction, last = predict(wanted, count, table, runs)
-    model, accountant, bill = last.model, last.accountant, last.bill
-    report: dict[str, Any] = {
-        "spec": wanted.effective,
-        "guarantee": guarantee(wanted),
-        "imagined_rows": count,
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "spent": str(accountant.spent),
-        "charges": [charge.as_json() for charge in bill],
-        "chosen": model.facts,
-        "notes": list(model.notes),
-        "prediction": {"reference": like or "uniform"} | prediction.as_json(),
-    }
+    if wanted.mechanism.stream:
+        from dpsynth_cli.stream import check
+
+        check(wanted)
+    report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted)}
+    if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
+        table, count = imagined(wanted, like, n)
+        prediction, last = predict(wanted, count, table, runs)
+        report |= {
+            "imagined_rows": count,
+            "currency": last.accountant.currency,
+            "total": str(last.accountant.total),
+            "spent": str(last.accountant.spent),
+            "charges": [charge.as_json() for charge in last.bill],
+            "chosen": last.model.facts,
+            "notes": list(last.model.notes),
+            "prediction": {"reference": like or "uniform"} | prediction.as_json(),
+        }
     if data:
         from contextlib import closing
         from dataclasses import asdict
@@ -86,18 +89,26 @@ def command(
 
 
 def _show(spec: Spec, report: dict[str, Any]) -> None:
-    from fractions import Fraction
-
     from rich.console import Console
-    from rich.table import Table
-
-    from dpsynth_cli.audit import short
 
     console = Console(highlight=False)
     console.print(
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    if "charges" in report:
+        _show_questions(console, report)
+    if "data" in report:
+        _show_data(console, report["data"])
+
+
+def _show_questions(console: Any, report: dict[str, Any]) -> None:
+    from fractions import Fraction
+
+    from rich.table import Table
+
+    from dpsynth_cli.audit import short
+
     table = Table(
         title=f"What it would ask, imagined for {_reference(report)} of {report['imagined_rows']:,} rows",
         title_justify="left",
@@ -118,8 +129,6 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     _show_prediction(console, report)
     for note in report["notes"]:
         console.print(f"note: {note}")
-    if "data" in report:
-        _show_data(console, report["data"])
 
 
 def _reference(report: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ from dpsynth_cli.cli import (
     release,
     report,
     sample,
+    stream,
     verify,
 )
 from dpsynth_cli.errors import DpsynthError, MemoryShort
@@ -49,6 +50,7 @@ app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)
 app.command("record")(record.command)
 app.command("audit-mechanism")(audit_mechanism.command)
+app.add_typer(stream.app, name="stream")
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
 

@@ -92,6 +92,7 @@ def _print_one(mechanism: Mechanism) -> None:
     for parameter in fields(mechanism.params):
         stated = parameter.metadata
         default = "auto" if parameter.default is None and stated["auto"] else str(parameter.default)
+        default = "none" if parameter.default == () else default
         table.add_row(parameter.name, default, stated_range(stated), stated["help"])
     console.print(table, "")
     table = _table("stage", "default weight in mechanism.split")

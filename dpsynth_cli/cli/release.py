@@ -40,6 +40,7 @@ def command(
     Running the same spec again is a second release and is charged again. The charge is in the ledger
     before the first row is read.
     """
+    from dpsynth_cli import grouped
     from dpsynth_cli import release as releases
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.trusted.ledger import Ledger, ledger_path
@@ -48,7 +49,8 @@ def command(
     if json and wanted.output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
     with Ledger(ledger_path(ledger)) as book, progress_bar(quiet or wanted.output == "-") as progress:
-        receipt = (releases.resume if resume else releases.release)(wanted, book, progress)
+        make = releases if wanted.privacy.epsilon is not None else grouped
+        receipt = (make.resume if resume else make.release)(wanted, book, progress)
     public = receipt.public
     if json:
         print_json(
@@ -57,7 +59,7 @@ def command(
                 "rows": receipt.rows,
                 "files": receipt.files,
                 "guarantee": public["guarantee"],
-                "spent": public["budget"]["spent"],
+                "spent": public["budget"].get("spent"),
                 "currency": public["budget"]["currency"],
                 "ledger": public["budget"]["ledger"],
                 "warnings": public["warnings"],
@@ -69,8 +71,13 @@ def command(
 
 def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
     guarantee, ledger = public["guarantee"], public["budget"]["ledger"]
-    delta = f", delta = {guarantee['delta']}" if guarantee["delta"] else ""
+    delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
     typer.echo(f"{rows:,} synthetic rows in {files['output']}")
+    if "epsilon" not in guarantee:
+        typer.echo(f"  publish with it: {files['public_audit']}")
+        typer.echo(f"  keep:            {files['audit']} (steward's copy, with what groups tell)")
+        typer.echo(f"  {guarantee['statement']}")
+        return
     typer.echo(f"  publish with it: {files['transcript']}")
     typer.echo(f"                   {files['public_audit']}")
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -76,6 +76,12 @@ class Sample:
         self._held += int(keep.sum())
         if self._held > 2 * self._most:
             self._shrink()
+
+    def watching(self, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """The same blocks, each seen before it goes on."""
+        for block in blocks:
+            self.add(block)
+            yield block
 
     def table(self, domain: Domain) -> Table:
         if self._most is not None and self._held > self._most:

@@ -19,7 +19,10 @@ class Mechanism:
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
     stage's name to its default weight in the split. `bound` is the paper's bound on the expected W1
-    (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None.
+    (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None. One with `stream`
+    takes its rows push by push (`dpsynth stream`); its `run` is only what the first push would ask.
+    `private` says whether the parameters ask for a differentially private release; where they do not, `run`
+    is never called (see `grouped.py`).
     """
 
     name: str
@@ -33,6 +36,8 @@ class Mechanism:
     bound: Callable[[Domain, Any, float, float], float | None] = field(
         default=lambda domain, params, epsilon, n: None
     )
+    stream: bool = False
+    private: Callable[[Any], bool] = field(default=lambda params: True)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints, RowScores
+from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints, RowScores, Scored
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
 
@@ -59,6 +59,16 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         fits = len(axis.weights) == width and 1 <= axis.bits <= 28
         if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
             raise ValueError("weights do not fit")
+    if isinstance(axis, Scored):
+        if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
+            raise ValueError("scores are of the cells of one column each")
+        sizes = [axis_cells(inner, omega) for inner in axis.attributes]
+        if not sizes or sizes != [len(row) for row in axis.scores]:
+            raise ValueError("scores do not fit their axes")
+        if max(sum(max(map(abs, row)) for row in axis.scores), *map(abs, axis.edges)) >= 2**62:
+            raise ValueError("scores do not fit in 64 bits")
+        for inner in axis.attributes:
+            check_axis(inner, omega)
 
 
 def cells_of(axis: Axis, codes: Mapping[str, np.ndarray], omega: Domain) -> np.ndarray:
@@ -72,6 +82,11 @@ def cells_of(axis: Axis, codes: Mapping[str, np.ndarray], omega: Domain) -> np.n
                 score += (own * (2**axis.bits - 1))[codes[name]]
             else:
                 score += own[0] * centred(codes[name], omega[name], axis.bits)
+        return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
+    if isinstance(axis, Scored):
+        score = np.zeros(_rows(codes), dtype=np.int64)
+        for inner, row in zip(axis.attributes, axis.scores, strict=True):
+            score += np.asarray(row, dtype=np.int64)[cells_of(inner, codes, omega)]
         return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
     column, u = omega[axis.column], codes[axis.column]
     if column.codes <= TABLE:

@@ -27,6 +27,7 @@ from dpsynth_cli.questions import (
     Moments,
     Question,
     RowScores,
+    Scored,
     Total,
 )
 from dpsynth_cli.trusted.cells import (
@@ -84,7 +85,10 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
 
     def of_axes(axes: Sequence[Axis]) -> None:
         for axis in axes:
-            names.update(axis.columns if isinstance(axis, Affine) else (axis.column,))
+            if isinstance(axis, Scored):
+                of_axes(axis.attributes)
+            else:
+                names.update(axis.columns if isinstance(axis, Affine) else (axis.column,))
 
     for question in questions:
         if question.by:

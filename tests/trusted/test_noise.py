@@ -13,12 +13,7 @@ from scipy.special import chdtri, ndtr
 
 from dpsynth_cli.trusted import coins, noise
 from dpsynth_cli.trusted.coins import Coin
-from dpsynth_cli.trusted.noise import (
-    discrete_cube,
-    discrete_gaussian,
-    discrete_laplace,
-    representable_sigma2,
-)
+from dpsynth_cli.trusted.noise import discrete_cube, discrete_gaussian, discrete_laplace, representable_sigma2
 from dpsynth_cli.trusted.source import CHUNK, SystemSource, system_source
 from tests.trusted.seeded import ScriptedSource, SeededSource
 

@@ -19,6 +19,7 @@ from dpsynth_cli.questions import (
     Moments,
     Question,
     RowScores,
+    Scored,
     Total,
 )
 from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, sensitivity
@@ -37,7 +38,10 @@ def domain(d: int, neighbours: str) -> Domain:
 def statistics(d: int) -> dict[str, object]:
     names = tuple(f"c{i}" for i in range(d))
     axes = tuple(Bins(name, (0, 1, 2, 3, 4)) for name in names)
+    scored = Scored(axes, ((-3, 1, 0, 2),) * d, (-2, 0, 1, 5))
     found = {
+        "scored cells": CellCounts(Cells((scored, Halves("e", 1)))),
+        "one-hot sums in scored cells": CellSums(Cells((scored, Halves("e", 1))), attributes=axes),
         "total": Total(),
         "tree level": CellCounts(Cells((Halves("c0", 3),), (0, 0, 0))),
         "table": CellCounts(Cells(axes)),

@@ -23,6 +23,7 @@ from dpsynth_cli.questions import (
     Moments,
     Question,
     RowScores,
+    Scored,
     Total,
 )
 from dpsynth_cli.trusted.cells import cells_of, centred, clipped, path_of
@@ -35,6 +36,9 @@ KIND = Column("k", "nominal", categories=("r", "g", "b"))
 FLAG = Column("f", "boolean", categories=("false", "true"), nullable=True)
 OMEGA = Domain((SMALL, WIDE, HUGE, KIND, FLAG))
 BINS = Bins("a", (0, 3, 3, 10, 11))
+SCORED = Scored(
+    (BINS, Halves("x", 1), Bins("k", (0, 1, 2, 3))), ((-5, 0, 3, 9), (2, -2), (0, 7, -1)), (-3, 0, 4, 8)
+)
 
 QUESTIONS = [
     Question("n", Total(), Fraction(1)),
@@ -66,6 +70,13 @@ QUESTIONS = [
     ),
     Question("sums", CellSums(Cells((Halves("x", 2),)), columns=("a", "t"), bits=8), Fraction(1)),
     Question(
+        "own sums",
+        CellSums((Cells((SCORED,)), Cells(()), Cells((SCORED, BINS))), attributes=(BINS, Halves("f", 2))),
+        Fraction(1),
+        by="k",
+    ),
+    Question("scored", CellCounts(Cells((SCORED, Halves("x", 1)))), Fraction(1)),
+    Question(
         "affine", CellCounts(Cells((Affine(("a", "x"), (3, -2), (-2000, -100, 50, 2000), 8),))), Fraction(1)
     ),
 ]
@@ -92,6 +103,11 @@ def slow_halves(u: int, column: Column, bits: int) -> int:
 def slow_cell(axis, row: dict[str, int]) -> int:
     if isinstance(axis, Affine):
         score = sum(w * z for z, w in zip(slow_z(axis.columns, row, axis.bits), axis.weights, strict=True))
+        return sum(edge <= score for edge in axis.edges[1:-1])
+    if isinstance(axis, Scored):
+        score = sum(
+            own[slow_cell(inner, row)] for inner, own in zip(axis.attributes, axis.scores, strict=True)
+        )
         return sum(edge <= score for edge in axis.edges[1:-1])
     if isinstance(axis, Halves):
         return slow_halves(row[axis.column], OMEGA[axis.column], axis.bits)
@@ -173,9 +189,10 @@ def slow_row(statistic, row, block, length):
                         vector[start + at[i] * sizes[j] + at[j]] = 1
                         start += sizes[i] * sizes[j]
         case CellSums(cells=cells, attributes=attributes, columns=columns, bits=bits):
-            cell, count, start = slow_number(cells, row), 4, 0
-            for axis in attributes:
-                size = 2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1
+            sizes = [2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1 for axis in attributes]
+            cell, start = slow_number(cells if isinstance(cells, Cells) else cells[block], row), 0
+            count = length // (sum(sizes) + len(columns))
+            for axis, size in zip(attributes, sizes, strict=True):
                 vector[start + cell * size + slow_cell(axis, row)] = 1
                 start += count * size
             for j, name in enumerate(columns):
@@ -222,6 +239,7 @@ def test_inserting_a_row_never_changes_another_rows_integers(seed, rows):
         Halves("t", 13),
         Halves("a", 4),
         BINS,
+        SCORED,
         QUESTIONS[-1].statistic.cells.axes[0],
     ):
         assert (cells_of(axis, both, OMEGA)[7:] == cells_of(axis, codes, OMEGA)).all()
@@ -263,6 +281,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
     assert columns_of(QUESTIONS[:1]) == set()
     assert columns_of(QUESTIONS[4:5]) == {"t", "f"}
     assert columns_of(QUESTIONS[-1:]) == {"a", "x"}
+    assert columns_of(QUESTIONS[-2:-1]) == {"a", "x", "k"}
 
 
 @pytest.mark.parametrize(
@@ -284,6 +303,13 @@ def test_only_the_columns_that_are_asked_for_are_read():
         Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
         CellSums(Cells((Halves("x", 1),))),
         CellCounts(Cells((Affine(("x", "a"), (2**46, 1), (0, 1), 8),))),
+        CellCounts(Cells((Scored((), (), (0, 1)),))),
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3),), (0, 1)),))),  # one score a cell
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 2**62),), (0, 1)),))),
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 4),), (0, 2**63)),))),
+        CellCounts(Cells((Scored((Bins("a", (0, 3)),), ((1,),), (0, 1)),))),  # its attribute misses codes
+        CellCounts(Cells((Scored((SCORED,), ((1, 2, 3),), (0, 1)),))),  # of columns only
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 4),), (1, 0)),))),
     ],
 )
 def test_what_is_not_a_question_is_refused(statistic):
