@@ -17,7 +17,8 @@ import numpy as np
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evidence.bounds import Event, best_event, epsilon_bound, epsilon_of_mu, mu_bound
 from dpsynth_cli.evidence.neighbours import pairs
-from dpsynth_cli.evidence.runs import STATISTICS, Bench, Runs, scored
+from dpsynth_cli.evidence.runs import STATISTICS, Runs, scored
+from dpsynth_cli.evidence.streams import bench_of
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Floats
 from dpsynth_cli.trusted.accountant import Accountant
@@ -95,7 +96,7 @@ def audit(
     pilot = pilot_runs(runs)
     best, found = -1.0, None
     for pair in tried:
-        bench = Bench(mechanism, params, pair, budget)
+        bench = bench_of(mechanism, params, pair, budget)
         before = bench.runs(0, pilot, progress), bench.runs(1, pilot, progress)
         numbers = [_numbers(each, before, pilot // 2) for each in before]
         events = {

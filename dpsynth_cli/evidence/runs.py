@@ -27,6 +27,10 @@ MOST_ROWS = 50  # drawn of each release
 STATISTICS = ("likelihood", "order of the noise", "rows", "rows like that one", "questions and choices")
 
 
+# An answer with the exact sums of both tables, for each; the questions; the model.
+Released = tuple[list[tuple[Answer, Ints, Ints]], tuple[Any, ...], Model]
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Statistics of many runs of one table, a number a run; and what each run asked and chose."""
@@ -56,41 +60,41 @@ class Bench:
         return Runs(dict(zip(STATISTICS, numbers.T, strict=False)), [each[1] for each in kept])
 
     def _once(self, table: int, rng: np.random.Generator) -> tuple[tuple[float, ...], int]:
-        asked: list[tuple[Charge, Answer]] = []
+        seen, asked, model = self.release(table)
+        likelihood = sum(log_ratio(*each) for each in seen)
+        order = sum(int((np.diff(answer.values - first) < 0).sum()) for answer, first, _ in seen)
+        numbers = (likelihood, float(order), float(model.total), float(self._alike(model, rng)))
+        return numbers, hash((asked, _chosen(model.facts)))
+
+    def release(self, table: int) -> Released:
+        """One release of a table."""
+        given: list[tuple[Question, Answer]] = []
 
         def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-            return [self.exact(question)[table] for question in questions], 0
+            return [self.exact(question)[table] for question in questions], self.rows(table)
+
+        def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+            given.extend((charge.question, answer) for charge, answer in zip(charges, answers, strict=True))
 
         ask = open_curator(
-            sums,
-            self.pair.omega,
-            replace(self.budget),
-            system_source(),
-            lambda charges, answers: asked.extend(zip(charges, answers, strict=True)),
-            lambda: None,
-            (),
-            [],
+            sums, self.pair.omega, replace(self.budget), system_source(), record, lambda: None, (), []
         )
         model = self.mechanism.run(ask, self.pair.omega, self.params, self.mechanism.stages)
-        likelihood = order = 0.0
-        for charge, answer in asked:
-            first, second = self.exact(charge.question)
-            likelihood += log_ratio(charge, answer, first, second)
-            order += float((np.diff(answer.values - first) < 0).sum())
-        questions = tuple(charge.question for charge, _ in asked)
-        numbers = (likelihood, order, float(model.total), float(self._alike(model, rng)))
-        return numbers, hash((questions, _chosen(model.facts)))
+        seen = [(answer, *self.exact(question)) for question, answer in given]
+        return seen, tuple(question for question, _ in given), model
+
+    def rows(self, table: int) -> int:
+        return len(next(iter(self.pair.tables[table].values())))
 
     def exact(self, question: Question) -> tuple[Ints, Ints]:
         """The question's sums in both tables."""
         if question not in self.known:
-            first, second = (self._tally(question, codes) for codes in self.pair.tables)
-            self.known[question] = first, second
+            self.known[question] = self._tally(question, 0), self._tally(question, 1)
         return self.known[question]
 
-    def _tally(self, question: Question, codes: dict[str, Ints]) -> Ints:
+    def _tally(self, question: Question, table: int) -> Ints:
         tally = Tally([question], self.pair.omega)
-        tally.add(codes, len(next(iter(codes.values()))))
+        tally.add(self.pair.tables[table], self.rows(table))
         return tally.sums()[0]
 
     def _alike(self, model: Model, rng: np.random.Generator) -> int:
@@ -103,21 +107,22 @@ class Bench:
         return alike
 
 
-def log_ratio(charge: Charge, answer: Answer, first: Ints, second: Ints) -> float:
+def log_ratio(answer: Answer, first: Ints, second: Ints) -> float:
     """How much likelier the answer is with the first table's sums than with the second's, by the noise that
-    the price claims: the best test there is, if the claim is true."""
-    a, scale = answer.values, float(charge.price.parameter)
-    one, other = (a - first).astype(np.float64), (a - second).astype(np.float64)
-    if charge.price.noise == "none":
-        return 0.0 if (one == other).all() else float(np.sign(np.abs(other).sum() - np.abs(one).sum())) * 1e6
-    if charge.price.noise == "discrete_laplace":
-        return float((np.abs(other) - np.abs(one)).sum() / scale)
-    if charge.price.noise == "discrete_cube":
-        ends = np.cumsum(charge.lengths)[:-1]
-        farthest = [sum(np.abs(part).max() for part in np.split(each, ends)) for each in (one, other)]
-        return float((farthest[1] - farthest[0]) / scale)
-    # Gaussian: also a fair test where the variance is not the same for all integers.
-    return float((other**2 - one**2).sum() / (2 * scale))
+    it claims to have: the best test there is, if the claim is true."""
+    one, other = (answer.values - exact.astype(np.float64) for exact in (first, second))
+    if answer.noise == "none":
+        return 1e6 * float(np.sign(np.abs(other).sum() - np.abs(one).sum()))
+    if answer.noise == "discrete_laplace":
+        return float((np.abs(other) - np.abs(one)).sum()) / (answer.sd / 2**0.5)
+    if answer.noise == "discrete_cube":
+        moved, ends = 0.0, np.cumsum(answer.lengths)[:-1]
+        for near, far in zip(np.split(one, ends), np.split(other, ends), strict=True):
+            scale = answer.sd / ((len(near) + 1) * (len(near) + 2) / 3) ** 0.5
+            moved += float(np.abs(far).max() - np.abs(near).max()) / scale
+        return moved
+    # Gaussian: a fair test also where the variance is not the same for all integers.
+    return float((other**2 - one**2).sum()) / (2 * answer.sd**2)
 
 
 def scored(choices: Iterable[int], first: Sequence[int], second: Sequence[int]) -> Floats:
