@@ -83,7 +83,7 @@ def run() -> None:
         _say("Interrupted.")
         sys.exit(130)
     except MemoryError:
-        short = MemoryShort("Nothing was spent.")
+        short = MemoryShort("`dpsynth budget log` says whether budget was spent.")
         _say(f"Error: {short}")
         sys.exit(short.exit_code)
     except Exception as error:
