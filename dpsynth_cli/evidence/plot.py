@@ -11,6 +11,7 @@ from html import escape
 
 import numpy as np
 
+from dpsynth_cli.evaluate.svg import drawing
 from dpsynth_cli.evidence.empirical import Finding
 
 SIDE, GAP, HEAD = 220, 36, 44
@@ -20,12 +21,11 @@ INK, ALLOWED, SHOWN = "#222", "#dbe9f6", "#c23b22"
 def plot(findings: Sequence[Finding]) -> str:
     """One SVG document, a panel a finding."""
     width, height = GAP + len(findings) * (SIDE + GAP), HEAD + SIDE + 48
-    panels = "".join(_panel(finding, GAP + i * (SIDE + GAP)) for i, finding in enumerate(findings))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="sans-serif" font-size="11" fill="{INK}">'
-        f'<rect width="{width}" height="{height}" fill="#fff"/>{panels}</svg>\n'
-    )
+    panels = [_panel(finding, GAP + i * (SIDE + GAP)) for i, finding in enumerate(findings)]
+    words = "What each claim allows, as an area, and how far the runs of the audit came, as a line"
+    ground = f'<rect width="{width}" height="{height}" fill="#fff"/>'
+    style = f'<g font-family="sans-serif" font-size="11" fill="{INK}">'
+    return drawing(width, height, words, [ground, style, *panels, "</g>"]) + "\n"
 
 
 def _panel(finding: Finding, left: int) -> str:
