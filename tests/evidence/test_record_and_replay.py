@@ -105,7 +105,8 @@ def test_neighbours_with_the_same_answers_release_the_same(
     first, shown = released(dpsynth, monkeypatch, tmp_path, None)
     path = tmp_path / "people.csv"
     data = path.read_bytes()
-    for row, at in zip(ODD_ROWS, (1, 30, 60, 5), strict=True):
+    odd = ODD_ROWS[:2] if neighbours == "add_remove" else ODD_ROWS[2:]
+    for row, at in zip(odd, (1, 60), strict=True):
         path.write_bytes(neighbouring(data, neighbours, row, at))
         again, seen = released(dpsynth, monkeypatch, tmp_path, first.answers)
         for what in shown:
