@@ -44,11 +44,9 @@ REQUIRED = (
     "spec",
     "spec_sha256",
     "output",
-    "transcript",
-    "sampling_seed",
-    "error_bounds",
     "warnings",
 )
+OF_ANSWERS = ("transcript", "sampling_seed", "error_bounds")  # a release by groups has none
 
 
 def short(amount: Fraction) -> str:
@@ -105,7 +103,8 @@ def _groups_guarantee(spec: Spec) -> dict[str, Any]:
         f"each released row is the same, in all its columns, as at least {g - 1} others."
         if centroids
         else f"Rows were drawn from groups of at least {g} similar rows of the input: each category is that "
-        "of some row of the group, drawn column by column, and each number is the group's mean."
+        "of some row of the group, drawn column by column, and each number is the mean of more than half of "
+        "the group's rows."
     )
     return {
         "model": "microaggregation",

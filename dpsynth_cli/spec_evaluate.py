@@ -51,11 +51,8 @@ def read_evaluation(
 def evaluation_document(evaluation: Evaluation, exact: Any) -> dict[str, Any]:
     """The section with its defaults filled in."""
     epsilon = evaluation.epsilon
-    return {
-        "metrics": list(evaluation.metrics),
-        "epsilon": None if epsilon is None else exact(epsilon),
-        "target": evaluation.target,
-    }
+    paid = {} if epsilon is None else {"epsilon": exact(epsilon)}
+    return {"metrics": list(evaluation.metrics), **paid, "target": evaluation.target}
 
 
 def _metrics(node: Node) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL, REQUIRED, as_text, groups_audit
+from dpsynth_cli.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.compose import compose, replay, versions
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files
@@ -26,7 +26,7 @@ def verify(
 ) -> list[str]:
     """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
     audit = load_audit(audit_path)
-    if not isinstance(audit.get("transcript"), dict) and isinstance(audit.get("guarantee"), dict):
+    if "transcript" not in audit:
         return _verify_groups(audit_path, audit, output, ledger)
     try:
         transcript = transcript or audit_path.parent / audit["transcript"]["file"]
@@ -86,7 +86,8 @@ def load_audit(path: Path) -> dict[str, Any]:
         raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
     if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
         raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")
-    if not all(key in audit for key in REQUIRED):
+    grouped = not any(key in audit for key in OF_ANSWERS)
+    if not all(key in audit for key in (*REQUIRED, *(() if grouped else OF_ANSWERS))):
         raise VerificationError(f"{path} is not a whole audit.", "")
     return audit
 

@@ -177,3 +177,20 @@ def test_the_effective_spec_gives_the_same_spec(groups):
     assert spec.privacy.epsilon is None
     assert "epsilon" not in json.dumps(spec.effective)
     assert from_document(json.loads(json.dumps(spec.effective))) == spec
+
+
+def test_a_page_of_it_says_so_and_the_registry_has_no_place_for_it(groups, dpsynth, tmp_path):
+    assert dpsynth("release", groups("output: bootstrap")).code == 0
+    for audit, page in (
+        ("people.audit.json", "people.report.html"),
+        ("people.audit.public.json", "people.report.public.html"),
+    ):
+        ran = dpsynth("report", f"out/{audit}")
+        assert ran.code == 0, ran.err
+        text = (tmp_path / "out" / page).read_text()
+        assert "This release is not differentially private" in text
+        assert "epsilon" not in text
+    ran = dpsynth("record", "out/people.audit.json")
+    assert ran.code == 2
+    assert "not differentially private: the registry has no place for it." in ran.err
+    assert not list((tmp_path / "out").glob("*.registry.yaml"))

@@ -54,6 +54,12 @@ def command(
             raise UsageError(f"--{option} is {value}; it must be one of {', '.join(allowed)}.")
     path = Path(audit)
     document = public_part(load_audit(path))
+    if "charges" not in document["budget"]:
+        raise UsageError(
+            f"{audit} is of a release by groups, which is not differentially private: the registry has no "
+            "place for it.",
+            next_step="",
+        )
     domain = from_document(document["spec"]).domain
     facts = Facts(
         curator or FILL_IN,

@@ -73,7 +73,7 @@ def command(
             if truth is None:
                 why = "The real table is not where it was: only synthetic rows are shown."
         errors = None
-        if predict and document["output"]["rows"] > 0:
+        if predict and spec.privacy.epsilon is not None and document["output"]["rows"] > 0:
             errors = predicted(spec, document["output"]["rows"])[0].as_json()
     name = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
     page_at = Path(output) if output else path.parent / f"{name}.report{'' if steward else '.public'}.html"

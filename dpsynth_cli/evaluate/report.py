@@ -73,7 +73,7 @@ def page(shown: Shown) -> str:
         f"<h1>Synthetic release: {name}</h1><p><span class='mark'>{mark}</span></p>",
         _summary(audit),
         _guarantee(audit),
-        _budget(audit),
+        _budget(audit) if "charges" in audit["budget"] else "",
         _errors(shown),
         distributions(shown.domain, shown.synthetic, shown.real, shown.real_missing),
         heat(shown.domain, shown.synthetic, shown.real),
@@ -116,6 +116,9 @@ def _summary(audit: Mapping[str, Any]) -> str:
 
 def _guarantee(audit: Mapping[str, Any]) -> str:
     guarantee = audit["guarantee"]
+    stated = f"<h2>The guarantee</h2><p>{escape(guarantee['statement'])}</p>"
+    if "epsilon" not in guarantee:  # a release by groups: its statement says all
+        return stated
     epsilon = float(guarantee["epsilon"])
     factor = f"{np.exp(epsilon):.3g}" if epsilon < 700 else "an enormous number"
     slack = f", up to a chance of {guarantee['delta']}," if guarantee["delta"] else ""
@@ -124,10 +127,9 @@ def _guarantee(audit: Mapping[str, Any]) -> str:
         "replace_one": "that any one row of the input table said one thing rather than another",
     }[guarantee["neighbours"]]
     return (
-        f"<h2>The guarantee</h2><p>{escape(guarantee['statement'])}</p>"
-        "<p><b>In plain words:</b> for somebody who knows everything else and sees all that was published, "
-        f"the odds {change} change by a factor of at most {factor}{slack} whatever they try and whatever "
-        "they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
+        f"{stated}<p><b>In plain words:</b> for somebody who knows everything else and sees all that was "
+        f"published, the odds {change} change by a factor of at most {factor}{slack} whatever they try and "
+        "whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
     )
 
 
@@ -185,7 +187,7 @@ def _errors(shown: Shown) -> str:
     notes = []
     if predicted:
         notes.append("Predicted: simulated with the real noise on a uniform table, without data.")
-    bound = [line for line in shown.audit["error_bounds"] if "w1" in line]
+    bound = [line for line in shown.audit.get("error_bounds", ()) if "w1" in line]
     notes += [
         f"The paper's bound on W1 for the printed algorithm: {bound_words(line['w1'])}." for line in bound
     ]
@@ -227,13 +229,13 @@ def _utility(audit: Mapping[str, Any]) -> str:
 
 def _receipts(audit: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{key} {value}" for key, value in audit["release"]["versions"].items())
-    rows = [
-        ("Synthetic file, SHA-256", audit["output"]["sha256"]),
-        ("Transcript", audit["transcript"]["file"]),
-        ("Transcript, SHA-256", audit["transcript"]["sha256"]),
+    rows = [("Synthetic file, SHA-256", audit["output"]["sha256"])]
+    if transcript := audit.get("transcript"):
+        rows += [("Transcript", transcript["file"]), ("Transcript, SHA-256", transcript["sha256"])]
+        rows.append(("Sampling seed", str(audit["sampling_seed"])))
+    rows += [
         ("Spec, SHA-256", audit["spec_sha256"]),
         ("Ledger entry", f"{audit['budget']['ledger']['entry']}, {audit['budget']['ledger']['hash']}"),
-        ("Sampling seed", str(audit["sampling_seed"])),
         ("Made by", versions),
     ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])

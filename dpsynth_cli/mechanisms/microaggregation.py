@@ -66,8 +66,8 @@ class Params:
     )
     cells: int = parameter(3, "dp: cells of the grid on each axis", low=2, high=9)
     bins: int = parameter(16, "dp: cells of a numeric column, at most", low=2, high=64)
-    convex: Sequence[str] = parameter(
-        (),
+    convex: Sequence[str] | None = parameter(
+        None,
         "dp: linear constraints between numeric columns that every row shall keep: [a <= b, a + b <= c]",
         structure=STRUCTURE,
     )
@@ -91,7 +91,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         return damped.run(ask, omega)
     sizes, rest = sizes_and_rest(ask, omega, split)
     columns, gram, sums = budget.split(rest, [split[stage] for stage in ("columns", "gram", "sums")])
-    keep = kept(params.convex, omega)
+    keep = kept(params.convex or (), omega)
     poor = _poor(ask, omega, sizes, gram)
     if poor is not None and (params.axes is None or len(omega.modelled) < 2):
         return _keeping(independent(ask, omega, sizes, rest, notes=(poor,)), keep)
@@ -231,7 +231,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
             "microaggregation would have too many cells: state fewer axes, cells or bins, or no strata"
         )
     try:
-        kept(params.convex, omega)
+        kept(params.convex or (), omega)
     except NotLinear as wrong:
         faults.append(f"mechanism.convex: {wrong}")
     return faults

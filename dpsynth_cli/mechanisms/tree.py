@@ -215,6 +215,6 @@ MECHANISM = Mechanism(
     ),
     run=run,
     params=Params,
-    stages={"total": 0.02, "columns": 0.3, "pairs": 0.4, "links": 0.28},
+    stages={"total": 0.005, "columns": 0.305, "pairs": 0.4, "links": 0.29},
     fits=fits,
 )

@@ -152,20 +152,27 @@ def by_net(x: Points, g: int) -> Ints:
 
 def centroids(rows: Mapping[str, Ints], omega: Domain, groups: Groups) -> Block:
     """The centre of each group: the mean of numbers, the middle of ordered and the commonest of other
-    categories; missing where most rows of the group are."""
+    categories; missing where half of the group's rows or more are."""
     return {column.name: _centre(rows[column.name], column, groups) for column in omega}
 
 
 def _centre(codes: Ints, column: Column, groups: Groups) -> Ints:
     if column.type in ("nominal", "boolean"):
         return _commonest(codes, column, groups)
-    centre = _middle(codes, column, groups)
-    absent = np.bincount(groups.of_row, codes == column.size, minlength=len(groups.sizes))
-    return np.where(2 * absent > groups.sizes, column.size, centre)
+    return _middle(codes, column, groups)
 
 
 def _middle(codes: Ints, column: Column, groups: Groups) -> Ints:
-    """The mean code, or of ordered categories the median, of the rows that are not missing; 0 without any."""
+    """The mean code, or of ordered categories the median, of the rows that are not missing.
+
+    Missing where half of the group's rows or more are: what is left is the mean of two rows at least, so
+    never the number of one.
+    """
+    absent = np.bincount(groups.of_row, codes == column.size, minlength=len(groups.sizes))
+    return np.where(2 * absent >= groups.sizes, column.size, _middle_of_present(codes, column, groups))
+
+
+def _middle_of_present(codes: Ints, column: Column, groups: Groups) -> Ints:
     there = codes < column.size
     codes, of_row = codes[there], groups.of_row[there]
     counts = np.bincount(of_row, minlength=len(groups.sizes))
@@ -199,8 +206,8 @@ def rows_by_bootstrap(
 ) -> Iterator[Block]:
     """Rows drawn from the groups: the group by its size, then each column by itself.
 
-    A category is that of a row of the group, drawn anew for every column; a number is the group's mean, so
-    that no number of one row is released as it is.
+    A category is that of a row of the group, drawn anew for every column; a number is the mean of the group's
+    rows that have one, if more than half of them do: no number of one row is released as it is.
     """
     means = {c.name: _middle(rows[c.name], c, groups) for c in omega if not c.categorical}
     order = np.argsort(groups.of_row, kind="stable")

@@ -112,6 +112,18 @@ def test_drawn_rows_are_valid_and_no_number_of_a_row_is_released():
     assert abs((made["age"] == AGE.size).mean() - (table["age"] == AGE.size).mean()) < 0.02
 
 
+@pytest.mark.parametrize("present", [1, 2, 3])
+def test_a_number_that_few_of_a_group_have_is_never_released(present):
+    table = some_rows(6)
+    table["age"] = np.where(np.arange(6) < present, 37, AGE.size)
+    found = Groups(np.zeros(6, np.int64), np.array([6]))
+    made = all_rows(rows_by_bootstrap(table, OMEGA, found, 300, np.random.default_rng(0)))
+    assert set(made["age"].tolist()) == {AGE.size}
+    pair = Groups(np.array([0, 0, 1, 1, 2, 2]), np.array([2, 2, 2]))
+    one = centroids(table | {"age": np.array([37] + [AGE.size] * 5)}, OMEGA, pair)
+    assert one["age"].tolist() == [AGE.size] * 3
+
+
 def test_homogeneous_groups_are_counted():
     table = some_rows(6)
     table["flag"] = np.array([0, 0, 0, 1, 0, 1])
