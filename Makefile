@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := out
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint docs bench clean
+.PHONY: help demo test slow lint docs lock wheel clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -49,6 +49,13 @@ slow: $(BIN)/.installed ## Run the long statistical tests
 docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
 	@$(BIN)/cog -P -r README.md
 	@$(BIN)/python -m dpsynth_cli.spec_schema > configs/spec.schema.json
+
+lock: ## Pin the versions of all dependencies, with hashes (needs uv)
+	@uv pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.10 \
+	  --no-emit-index-url --no-header --quiet -o requirements-dev.lock
+
+wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it
+	@$(BIN)/python -m pytest -q -m slow tests/test_packaging.py
 
 clean: ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

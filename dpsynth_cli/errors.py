@@ -47,6 +47,17 @@ class FileError(DpsynthError):
     exit_code = 5
 
 
+class MemoryShort(DpsynthError):
+    """There is not enough memory; the same exit code as for a disk that is full."""
+
+    exit_code = 5
+
+    def __init__(self, cost: str = "") -> None:
+        super().__init__(
+            "there is not enough memory.", cost, "Free some, or release fewer columns, cells or rows."
+        )
+
+
 class Interrupted(DpsynthError):
     """Somebody stopped it: Ctrl-C (130) or SIGTERM (143)."""
 

@@ -11,7 +11,14 @@ from typing import Any
 
 from dpsynth_cli import audit
 from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
-from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
+from dpsynth_cli.errors import (
+    DpsynthError,
+    FileError,
+    Interrupted,
+    MemoryShort,
+    UsageError,
+    VerificationError,
+)
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publishing
@@ -233,6 +240,8 @@ def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | No
             error = Interrupted(143 if isinstance(error, SystemExit) else 130)
         if isinstance(error, OSError):
             error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
+        if isinstance(error, MemoryError):
+            error = MemoryShort()
         state = ledger.state(release_id)
         if state == "reserved":
             ledger.abort(release_id, type(failure).__name__)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsynth_cli.cli.options import Neighbours, below_one, positive, print_table
 from dpsynth_cli.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -22,12 +22,7 @@ app = typer.Typer(
 )
 
 
-class Neighbours(str, Enum):
-    """The neighbour relations, as typed on the command line."""
-
-    add_remove = "add_remove"
-    replace_one = "replace_one"
-
+NOTHING_GRANTED = "Nothing was granted."
 
 LedgerOption = Annotated[
     str | None,
@@ -82,13 +77,11 @@ def grant(
     """Limit what a data set may spend; a further grant of the same kind adds to it."""
     from dpsynth_cli.trusted.refusals import shown
 
-    total, currency = _positive("epsilon", epsilon), "epsilon"
+    total, currency = positive("epsilon", epsilon, NOTHING_GRANTED), "epsilon"
     if delta is not None:
         from dpsynth_cli.trusted.accountant import rho_of_epsilon
 
-        at = _positive("delta", delta)
-        if at >= 1:
-            raise _not_a_number("delta", delta, "a decimal number between 0 and 1, such as 1e-9")
+        at = below_one("delta", delta, NOTHING_GRANTED)
         total, currency = rho_of_epsilon(total, at), "rho"
     book = _ledger(ledger)
     balance = book.grant(dataset, total, currency, neighbours.value, epsilon, delta, allow_groups)
@@ -112,7 +105,7 @@ def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: 
         typer.echo(f"The ledger is empty: {book.path}")
     else:
         rows = [row for balance in balances for row in _balance_rows(balance)]
-        _print_table(["data set", "counted in", "granted", "spent", "left", "releases"], rows)
+        print_table(["data set", "counted in", "granted", "spent", "left", "releases"], rows)
 
 
 @app.command()
@@ -131,7 +124,7 @@ def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: J
             [str(entry.number), entry.time, entry.dataset, entry.kind, entry.release, _said(entry)]
             for entry in entries
         ]
-        _print_table(["entry", "time", "data set", "kind", "release", "what"], rows)
+        print_table(["entry", "time", "data set", "kind", "release", "what"], rows)
 
 
 @app.command()
@@ -175,21 +168,6 @@ def _ledger(option: str | None) -> Ledger:
     return Ledger(ledger_path(option))
 
 
-def _positive(what: str, text: str) -> Fraction:
-    """The decimal number exactly: 0.1 is one tenth."""
-    # Three digits of exponent: 1e999999999 would be a number of a billion digits.
-    if not re.fullmatch(r"(?=\.?[0-9])[0-9]{0,99}(\.[0-9]{0,99})?(e[+-]?[0-9]{1,3})?", text, re.IGNORECASE):
-        raise _not_a_number(what, text)
-    number = Fraction(text)
-    if number <= 0:
-        raise _not_a_number(what, text)
-    return number
-
-
-def _not_a_number(what: str, text: str, allowed: str = "a decimal number above 0, such as 0.5") -> UsageError:
-    return UsageError(f"{what} must be {allowed}; it is {text!r}.", "Nothing was granted.")
-
-
 def _parse_head(text: str) -> tuple[int, str]:
     match = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text.strip().lower())
     if match is None:
@@ -216,22 +194,6 @@ def _datasets(book: Ledger, wanted: str | None) -> list[str]:
 
 def _print_json(document: dict[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=2))
-
-
-def _print_table(head: list[str], rows: list[list[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = 200  # a file or a pipe has no edge to wrap at
-    table = Table(*head, box=box.SIMPLE_HEAD)
-    for column in table.columns:
-        column.overflow = "fold"
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
 
 
 def _count(number: int, one: str, many: str) -> str:

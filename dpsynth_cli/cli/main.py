@@ -15,6 +15,7 @@ import typer
 
 from dpsynth_cli import __version__
 from dpsynth_cli.cli import (
+    audit_mechanism,
     budget,
     check,
     evaluate,
@@ -28,7 +29,7 @@ from dpsynth_cli.cli import (
     stream,
     verify,
 )
-from dpsynth_cli.errors import DpsynthError
+from dpsynth_cli.errors import DpsynthError, MemoryShort
 
 app = typer.Typer(
     name="dpsynth",
@@ -48,6 +49,7 @@ app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)
 app.command("record")(record.command)
+app.command("audit-mechanism")(audit_mechanism.command)
 app.add_typer(stream.app, name="stream")
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
@@ -80,6 +82,10 @@ def run() -> None:
     except KeyboardInterrupt:
         _say("Interrupted.")
         sys.exit(130)
+    except MemoryError:
+        short = MemoryShort("`dpsynth budget log` says whether budget was spent.")
+        _say(f"Error: {short}")
+        sys.exit(short.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":  # Typer's own words, in whichever library it keeps them
             _say("Interrupted.")

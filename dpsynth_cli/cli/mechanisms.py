@@ -17,29 +17,34 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """What there is, for which data, with which parameters."""
+    from dpsynth_cli.mechanisms.registry import mechanisms
+
+    known = mechanisms()
+    one = None if name is None else named(name)
+    if as_json:
+        import json
+
+        what = {"mechanisms": [described(each) for each in known.values()]} if one is None else described(one)
+        print(json.dumps(what, indent=2, ensure_ascii=False))
+    elif one is None:
+        _print_list(list(known.values()))
+    else:
+        _print_one(one)
+
+
+def named(name: str) -> Mechanism:
+    """The mechanism, or an error that says which there are."""
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.mechanisms.registry import mechanisms
     from dpsynth_cli.spec_reader import did_you_mean
 
     known = mechanisms()
-    if name is not None and name not in known:
+    if name not in known:
         raise UsageError(
             f"There is no mechanism {name}{did_you_mean(name, known)}.",
             next_step=f"The mechanisms are {', '.join(known)}.",
         )
-    if as_json:
-        import json
-
-        what = (
-            {"mechanisms": [described(one) for one in known.values()]}
-            if name is None
-            else described(known[name])
-        )
-        print(json.dumps(what, indent=2, ensure_ascii=False))
-    elif name is None:
-        _print_list(list(known.values()))
-    else:
-        _print_one(known[name])
+    return known[name]
 
 
 def described(mechanism: Mechanism) -> dict[str, Any]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from dpsynth_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from dpsynth_cli.evaluate.tables import Table
@@ -60,6 +65,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
 
+class Neighbours(str, Enum):
+    """The neighbour relations, as typed on the command line."""
+
+    add_remove = "add_remove"
+    replace_one = "replace_one"
+
+
 def loaded(
     path: str, sets: list[str] | None, input: str | None, output: str | None, rows: str | None
 ) -> Spec:
@@ -77,6 +89,42 @@ def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | No
     table = read_table(like, spec.domain, spec.csv, REFERENCE_ROWS) if like else None
     known = table.rows if table else None
     return table, rows or spec.domain.rows_hint or spec.rows or known or IMAGINED_ROWS
+
+
+def positive(what: str, text: str, cost: str) -> Fraction:
+    """The decimal number exactly: 0.1 is one tenth."""
+    # Three digits of exponent: 1e999999999 would be a number of a billion digits.
+    if re.fullmatch(r"(?=\.?[0-9])[0-9]{0,99}(\.[0-9]{0,99})?(e[+-]?[0-9]{1,3})?", text, re.IGNORECASE):
+        number = Fraction(text)
+        if number > 0:
+            return number
+    raise UsageError(f"{what} must be a decimal number above 0, such as 0.5; it is {text!r}.", cost)
+
+
+def below_one(what: str, text: str, cost: str) -> Fraction:
+    """The same, of a probability."""
+    number = positive(what, text, cost)
+    if number >= 1:
+        allowed = "a decimal number between 0 and 1, such as 1e-9"
+        raise UsageError(f"{what} must be {allowed}; it is {text!r}.", cost)
+    return number
+
+
+def print_table(head: list[str], rows: list[list[str]]) -> None:
+    """A table as wide as the terminal; a file or a pipe has no edge to wrap at."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    table = Table(*head, box=box.SIMPLE_HEAD)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def print_json(document: Any) -> None:

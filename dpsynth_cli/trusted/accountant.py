@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
@@ -198,6 +199,7 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), Fraction(above.quantize(_DECIMALS, ROUND_CEILING, _DIGITS)))
 
 
+@lru_cache(maxsize=64, typed=True)  # a stream converts at every block
 def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho of 13 decimal digits with epsilon_of_rho(rho, delta) <= epsilon.
 

@@ -49,7 +49,7 @@ class ParquetScan:
             with reading(str(path), ""), parquet.ParquetFile(path, read_dictionary=labels) as file:
                 for group in range(file.num_row_groups):
                     for batch in file.iter_batches(most, row_groups=[group], columns=names):
-                        yield Piece(batch, stamp[0] * len(batch) // rows)
+                        yield Piece(batch, stamp[0] * len(batch) // max(1, rows))
             check_unchanged(path, stamp)
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
@@ -82,4 +82,5 @@ def _parquet_schema(file: Path) -> tuple[pa.Schema, int]:
     from pyarrow import parquet
 
     with reading(str(file), NOTHING_SPENT), parquet.ParquetFile(file) as opened:
+        opened.schema_arrow.names  # noqa: B018  decoded now: in a damaged file they may be no text
         return opened.schema_arrow, opened.metadata.num_rows

@@ -85,7 +85,7 @@ def reading(shown: str, cost: str) -> Iterator[None]:
         raise FileError(
             f"there is no file {shown}.", cost, "Check `input` in the spec, or --input."
         ) from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno:
             raise FileError(f"cannot read {shown}: {reason(error)}.", cost) from None
         raise FileError(

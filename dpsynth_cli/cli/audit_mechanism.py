@@ -1,0 +1,115 @@
+"""dpsynth audit-mechanism: an empirical privacy audit that anybody can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsynth_cli.cli.options import (
+    Json,
+    Neighbours,
+    Quiet,
+    below_one,
+    positive,
+    print_json,
+    print_table,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from dpsynth_cli.evidence.empirical import Finding
+
+NO_COST = "Nothing was run."
+MOST = 20  # of epsilon: beyond, a bound would take millions of runs
+
+
+class Currency(str, Enum):
+    """The kinds of accounting, as typed on the command line."""
+
+    pure = "pure"
+    zcdp = "zcdp"
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="A mechanism; `dpsynth mechanisms` lists them.")],
+    epsilon: Annotated[str, typer.Option(help="The claim that is put to the test.")] = "4",
+    delta: Annotated[str, typer.Option(help="Of the releases with Gaussian noise.")] = "1e-5",
+    neighbours: Annotated[Neighbours | None, typer.Option(help="This relation only.")] = None,
+    currency: Annotated[Currency | None, typer.Option(help="This accounting only.")] = None,
+    runs: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help="Releases of each of the two tables.")
+    ] = 2000,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=1 - 1e-12, help="That a line's bound holds.")
+    ] = 0.9999,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw what was found.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try to tell neighbouring tables apart by thousands of small releases: a lower bound on epsilon beside
+    the claim. Reads no data and costs nothing; takes a minute or two. Exit code 4 if a claim does not hold.
+    """
+    from dpsynth_cli.cli.mechanisms import named
+    from dpsynth_cli.errors import UsageError, VerificationError
+    from dpsynth_cli.evidence.empirical import audit, releases
+
+    mechanism = named(name)
+    claim, small = positive("epsilon", epsilon, NO_COST), below_one("delta", delta, NO_COST)
+    if claim > MOST:
+        raise UsageError(f"epsilon is above {MOST}, where no number of runs proves anything.", NO_COST)
+    relations = [neighbours] if neighbours else list(Neighbours)
+    deltas = {Currency.pure: None, Currency.zcdp: small}
+    findings = []
+    with progress_bar(quiet) as progress:
+        for relation in relations:
+            for kind in [currency] if currency else list(Currency):
+                what = f"{relation.value} {kind.value}"
+                progress(what, 0, releases(mechanism, relation.value, runs))
+                advance = partial(_advance, progress, what)
+                findings.append(
+                    audit(mechanism, relation.value, claim, deltas[kind], runs, confidence, advance)
+                )
+    if plot is not None:
+        _write_plot(Path(plot), findings)
+    if json:
+        print_json({"audits": [finding.as_json() for finding in findings]})
+    elif not quiet:
+        _print(findings)
+    if not all(finding.holds for finding in findings):
+        raise VerificationError(
+            f"{name} tells neighbouring tables apart better than its claim allows.",
+            "",
+            "That is a privacy bug: report it, and release nothing with it.",
+        )
+
+
+def _advance(progress: Callable[[str, int, int | None], None], what: str, done: int) -> None:
+    progress(what, done, None)
+
+
+def _write_plot(path: Path, findings: list[Finding]) -> None:
+    from dpsynth_cli.errors import FileError
+    from dpsynth_cli.evidence.plot import plot
+
+    try:
+        path.write_text(plot(findings), encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}.", "Nothing was spent.") from None
+
+
+def _print(findings: list[Finding]) -> None:
+    rows = []
+    for found in findings:
+        claim = f"{found.epsilon:g}" + (f", delta {found.delta:g}" if found.delta else "")
+        fit = "" if found.gaussian is None else f"{found.gaussian:.2f}"
+        numbers = [f"{found.lower:.2f}", fit, f"{found.audited / found.epsilon:.0%}", f"{2 * found.runs:,}"]
+        rows.append([found.neighbours, claim, *numbers, found.pair, found.statistic])
+    head = ["neighbours", "claimed epsilon", "at least", "Gaussian fit", "of the claim", "runs"]
+    print_table([*head, "tables that differ by", "told apart by"], rows)
+    if all(found.holds for found in findings):
+        typer.echo(f"No claim is refuted; each bound holds with confidence {findings[0].confidence:g}.")

@@ -1,0 +1,1 @@
+"""Empirical privacy audits: many small releases of neighbouring tables, and what tells them apart."""

@@ -1,0 +1,81 @@
+"""Worst-case neighbouring tables: small, and different in one row where that row shows most.
+
+All rows are alike but one, so nothing hides it: it lies alone in an empty cell, at a boundary, in a category
+or class of its own, it is missing, it is one more of many, or the first of all. Tables are public, and so is
+everything about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.registry import Mechanism
+from dpsynth_cli.questions import Ints
+
+FEW, MANY = 20, 1000  # rows; with many, mechanisms that fall back for small tables do not
+
+NUMBER = Column("x", "integer", lower=0, upper=3)
+ANSWER = Column("y", "boolean", categories=("false", "true"))
+GAPS = Column("x", "integer", lower=0, upper=3, nullable=True)
+GROUP = Column("g", "ordinal", categories=("a", "b", "c"))
+LABEL = Column("label", "boolean", categories=("false", "true"))
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring tables of codes, and the row that only the first has."""
+
+    name: str
+    omega: Domain
+    row: Row
+    tables: tuple[dict[str, Ints], dict[str, Ints]]
+
+
+def pairs(mechanism: Mechanism, params: Any, neighbours: str) -> list[Pair]:
+    """The pairs that the mechanism can release."""
+    made = _added() if neighbours == "add_remove" else _replaced()
+    return [pair for pair in made if not mechanism.fits(pair.omega, params)]
+
+
+def _added() -> Iterator[Pair]:
+    one = Domain((NUMBER,))
+    two = Domain((NUMBER, ANSWER))
+    gaps = Domain((GAPS, GROUP))
+    label = Domain((NUMBER, LABEL), strata="label")
+    yield _pair("a row in an empty cell at the boundary", one, (0,), FEW, (3,))
+    yield _pair("one more of many alike: n and n + 1", one, (0,), FEW, (0,))
+    yield _pair("the first row: 0 and 1", one, (0,), 0, (3,))
+    yield _pair("the opposite corner of two columns", two, (0, 0), MANY, (3, 1))
+    yield _pair("a missing value and a new category", gaps, (0, 0), FEW, (4, 2))
+    yield _pair("the first of its class", label, (0, 0), MANY, (3, 1))
+
+
+def _replaced() -> Iterator[Pair]:
+    one = Domain((NUMBER,), "replace_one")
+    two = Domain((NUMBER, ANSWER), "replace_one")
+    gaps = Domain((GAPS, GROUP), "replace_one")
+    label = Domain((NUMBER, LABEL), "replace_one", strata="label")
+    yield _pair("a row moved to an empty cell at the boundary", one, (0,), FEW, (3,), (0,))
+    yield _pair("a row moved to the opposite corner", two, (0, 0), MANY, (3, 1), (0, 0))
+    yield _pair("a row moved from the boundary past the centre", one, (0,), FEW, (3,), (1,))
+    yield _pair("a value gone missing and a new category", gaps, (0, 0), FEW, (4, 2), (0, 0))
+    yield _pair("a moved label", label, (0, 0), MANY, (0, 1), (0, 0))
+    yield _pair("a moved label and value", label, (0, 0), MANY, (3, 1), (0, 0))
+
+
+def _pair(name: str, omega: Domain, usual: Row, rows: int, extra: Row, instead: Row | None = None) -> Pair:
+    with_row = [usual] * rows + [extra]
+    without = [usual] * rows + ([instead] if instead is not None else [])
+    return Pair(name, omega, extra, (_table(omega, with_row), _table(omega, without)))
+
+
+def _table(omega: Domain, rows: list[Row]) -> dict[str, Ints]:
+    codes = np.array(rows, np.int64).reshape(len(rows), len(omega.columns))
+    return {column.name: codes[:, i] for i, column in enumerate(omega)}
