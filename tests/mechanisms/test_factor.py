@@ -144,7 +144,7 @@ def test_where_sizes_come_from_the_columns_both_cells_are_counted():
 
 def test_few_rows_make_few_cells():
     codes = table(300)
-    _, _, recorded = release(codes, Domain(ALL, strata="label"), 0.5)
+    _, _, recorded = release(codes, Domain(ALL, "replace_one", strata="label"), 0.5)  # n is public
     assert not any(isinstance(question.statistic, Gram) for question, _ in recorded)
     first = next(answer for question, answer in recorded if question.step == "columns")
     assert first.lengths[0] <= 8
