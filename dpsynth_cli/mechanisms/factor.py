@@ -16,7 +16,6 @@ unbounded is ever summed (E31); loadings from a noisy Gram, not noisy eigenvecto
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +28,7 @@ from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
 from dpsynth_cli.mechanisms.drawing import by_class
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
-from dpsynth_cli.mechanisms.oneway import COARSE, Marginal, ask_marginals
+from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
@@ -41,8 +40,6 @@ from dpsynth_cli.questions import (
     Ask,
     Bins,
     Block,
-    CellCounts,
-    Cells,
     Floats,
     Gram,
     Ints,
@@ -104,7 +101,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     first, second, *third = budget.split(rest, [split[stage] for stage in stages])
     if len(omega.modelled) < 2 or (not rows and _noise(ask, omega, sizes, second) > LOUDEST):
         notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)
-        return independent(ask, omega, sizes, rest, _depth(ask, omega, sizes, rest), notes)
+        return independent(ask, omega, sizes, rest, notes=notes)
 
     # Links need the marginals: private ones, for both directions.
     marginals = ask_marginals(ask, omega, omega.modelled, sizes, first)
@@ -140,14 +137,6 @@ def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
     sd = ask.sd(Question("gram", Gram(alone), share, omega.strata))
     cells = sum(min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled)
     return sd * cells / max(1.0, float(sizes.rows.sum()))
-
-
-def _depth(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:
-    """Halvings of a numeric column that few rows leave room for: cells of a class as large as their noise."""
-    count = CellCounts(Cells(()))
-    sd = ask.sd(Question("columns", count, share / len(omega.modelled), omega.strata))
-    room = float(sizes.rows.sum()) / omega.classes / max(sd, 1e-9)
-    return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
 
 
 def _attribute(column: Column, marginal: Marginal) -> Attribute:

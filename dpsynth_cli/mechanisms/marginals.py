@@ -14,7 +14,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.drawing import by_class
-from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals
+from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals, room_for
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, Block, Model
@@ -24,7 +24,7 @@ from dpsynth_cli.questions import Ask, Block, Model
 class Params:
     depth: int | None = parameter(
         None,
-        "halvings of a numeric column; auto: 4, and where there are rows enough log2(epsilon n) - 3",
+        "halvings of a numeric column; auto: 4, fewer for few rows, and for many log2(epsilon n) - 3",
         low=1,
         high=DEEPEST,
         auto=True,
@@ -45,6 +45,7 @@ def independent(
     notes: tuple[str, ...] = (),
 ) -> Model:
     """The model for a share of the budget, once sizes are known: also what other mechanisms fall back to."""
+    depth = depth or room_for(ask, omega, sizes, share)
     marginals = ask_marginals(ask, omega, omega.modelled, sizes, share, depth)
     totals = np.array([mass.sum() for mass in next(iter(marginals.values())).masses])
     facts = {"cells": {name: len(marginal.first) for name, marginal in marginals.items()}}

@@ -5,6 +5,9 @@ is counted in 16 cells and, where rows allow or its codes are few, in finer ones
 root down. Then the heavy cells are cut to single codes and counted once more, with a small share: a code that
 stands out, such as a zero that most rows have, keeps its count as a spike, and the rest of its cell is even
 over the other codes.
+
+Where rows are few, a numeric column has fewer cells and no spikes. Of two cells only the difference is asked:
+it has half the variance of two counts, and their sum is known from the other columns.
 """
 
 from __future__ import annotations
@@ -24,7 +27,19 @@ from dpsynth_cli.numeric.histogram import best_total, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
-from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Ints, Question
+from dpsynth_cli.questions import (
+    Answer,
+    Ask,
+    Axis,
+    Bins,
+    CellCounts,
+    Cells,
+    Floats,
+    Halves,
+    Ints,
+    Moments,
+    Question,
+)
 
 COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
 FEW = 7  # a column of at most 2^7 codes is counted code by code as well
@@ -61,12 +76,16 @@ def ask_marginals(
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
     shares = budget.split(share, [_weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
-    plans = [_plan(ask, omega, column, own, n, depth) for column, own in zip(columns, shares, strict=True)]
+    signed = sizes.variance == 0 or 2 * sum(column.categorical for column in columns) >= len(columns)
+    plans = [
+        _plan(ask, omega, column, own, n, depth, signed) for column, own in zip(columns, shares, strict=True)
+    ]
 
     # Counts: of categories, of cells.
     answers = iter(ask([question for plan in plans for question in plan.questions]))
     counted = [[next(answers) for _ in plan.questions] for plan in plans]
-    totals = _totals(omega, sizes, [answer for part in counted for answer in part])
+    counts = [answer for plan, part in zip(plans, counted, strict=True) if not plan.signed for answer in part]
+    totals = _totals(omega, sizes, counts)
     marginals = {
         plan.column.name: _marginal(plan, part, totals) for plan, part in zip(plans, counted, strict=True)
     }
@@ -77,6 +96,14 @@ def ask_marginals(
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
         marginals[plan.column.name] = _with_spikes(marginals[plan.column.name], look, answer)
     return marginals
+
+
+def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:
+    """Halvings of a numeric column that few rows leave room for: cells of a class twice as large as noise."""
+    count = CellCounts(Cells(()))
+    sd = ask.sd(Question("columns", count, share / len(omega.modelled), omega.strata))
+    room = float(sizes.rows.sum()) / omega.classes / max(2 * sd, 1e-9)
+    return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
 
 
 def _weight(column: Column) -> float:
@@ -91,15 +118,21 @@ def _weight(column: Column) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one column is asked: its counted levels (none: code by code), and the share for spikes."""
+    """How one column is asked: its counted levels (none: code by code), and the share for spikes.
+
+    `signed`: only by how much its upper half holds more rows than its lower.
+    """
 
     column: Column
     levels: tuple[int, ...]
     questions: list[Question]
     spikes: Fraction | None = None
+    signed: bool = False
 
 
-def _plan(ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None) -> Plan:
+def _plan(
+    ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None, signed: bool
+) -> Plan:
     coarse = COARSE + column.nullable
     if column.categorical or column.bits <= coarse:
         return Plan(column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)])
@@ -109,10 +142,15 @@ def _plan(ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, de
     if column.bits <= FEW + column.nullable:
         fine = column.bits
     fine = min(column.bits, depth or fine)
+    if fine == 1 and signed and not column.nullable:
+        more = Question("columns", Moments((column.name,), bits=1, degree=1), share, omega.strata)
+        return Plan(column, (1,), [more], signed=True)
     levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
     spikes = None
-    if fine < column.bits:
-        share, spikes = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
+    rest, look = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
+    lowest = threshold(np.ones(1), ask.sd(_count(omega, Halves(column.name, 1), look)))
+    if fine < column.bits and n > lowest[0]:  # else not even all rows in one code would stand out
+        share, spikes = rest, look
     weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
     questions = [
         _count(omega, Halves(column.name, level), own)
@@ -144,6 +182,12 @@ def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal
     depth = plan.levels[-1]
     first, width = code_ranges((column.size, column.nullable), depth)
     room, there = width.astype(np.float64), width > 0
+    if plan.signed:
+        upper = [
+            min(max((n + float(more[0])) / 2, 0.0), n)
+            for n, more in zip(totals, answers[0].blocks, strict=True)
+        ]
+        return Marginal(first, width, [np.array([n - x, x]) for n, x in zip(totals, upper, strict=True)])
     masses = []
     for k, n in enumerate(totals):
         counts: list[Floats | None] = [None] * (depth + 1)

@@ -12,8 +12,9 @@ import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import factor, factor_rows
+from dpsynth_cli.mechanisms.oneway import ask_marginals, room_for
 from dpsynth_cli.mechanisms.sizes import Sizes
-from dpsynth_cli.questions import Gram, Question, RowScores
+from dpsynth_cli.questions import Gram, Moments, Question, RowScores
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
 
@@ -123,17 +124,33 @@ def test_where_noise_is_loud_each_column_is_released_by_itself_and_the_audit_say
     assert "by itself" in model.notes[0]
 
 
+def test_of_two_cells_only_the_difference_is_asked():
+    omega, codes = Domain((SCORE, STAGE, COLOUR, LABEL), strata="label"), table(4000)
+    ask, _, _, recorded = asking(codes, omega, 50.0)
+    sizes = Sizes(np.bincount(codes["label"]).astype(float), 1.0)
+    found = ask_marginals(ask, omega, omega.modelled, sizes, Fraction(1), depth=1)["score"]
+    assert isinstance(recorded[0][0].statistic, Moments)
+    upper = np.bincount(codes["label"], weights=codes["score"] * 2 >= GRID)
+    assert np.allclose([mass[1] for mass in found.masses], upper, atol=20)  # the noise's deviation is 0.1
+    assert found.first.tolist() == [0, GRID // 2]
+
+
+def test_where_sizes_come_from_the_columns_both_cells_are_counted():
+    omega = Domain((SCORE, GAIN), strata=None)
+    ask, _, _, recorded = asking(table(4000), omega, 50.0)
+    ask_marginals(ask, omega, omega.modelled, Sizes(np.array([4000.0]), math.inf), Fraction(1), depth=1)
+    assert not any(isinstance(question.statistic, Moments) for question, _ in recorded)
+
+
 def test_few_rows_make_few_cells():
     codes = table(300)
-    _, _, recorded = release(codes, Domain(ALL, strata="label"), 0.5)
+    _, _, recorded = release(codes, Domain(ALL, "replace_one", strata="label"), 0.5)  # n is public
     assert not any(isinstance(question.statistic, Gram) for question, _ in recorded)
     first = next(answer for question, answer in recorded if question.step == "columns")
     assert first.lengths[0] <= 8
     ask, *_ = asking(codes, Domain(ALL), 0.5)
-    depths = [
-        factor._depth(ask, Domain(ALL), Sizes(np.array([n]), 0.0), Fraction(1)) for n in (1e2, 2e2, 1e3)
-    ]
-    assert depths == [2, 3, None]
+    depths = [room_for(ask, Domain(ALL), Sizes(np.array([n]), 0.0), Fraction(1)) for n in (1e2, 2e2, 2e3)]
+    assert depths == [1, 2, None]
 
 
 @pytest.mark.parametrize("release_as", ["model", "rows"])
