@@ -41,6 +41,7 @@ from dpsynth_cli.trusted.cells import (
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, clip_bound, largest_entry
 
 Codes = Mapping[str, np.ndarray]
+Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 MAX_CELLS = 2**28
 
 
@@ -162,11 +163,15 @@ class Tally:
             if number not in self._finer:
                 self._add(number, question, seen)
 
-    def merge(self, other: Tally) -> None:
-        """Add another tally of the same questions."""
-        self.rows += other.rows
-        for number, theirs in enumerate(other._flushed()):
-            mine = self._sums[number]
+    def partial(self) -> Partial:
+        """Rows and sums so far: all that another worker or machine needs to know. Raw data."""
+        return self.rows, self._flushed()
+
+    def merge(self, partial: Partial) -> None:
+        """Add what another tally of the same questions found."""
+        rows, sums = partial
+        self.rows += rows
+        for mine, theirs in zip(self._sums, sums, strict=True):
             if mine is not None and theirs is not None:
                 mine += theirs
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from queue import Queue
 from threading import Thread
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
+from dpsynth_cli.trusted.engines import Progress
 from dpsynth_cli.trusted.scan import Piece, Scan
 from dpsynth_cli.trusted.sums import Tally, columns_of
-
-Progress = Callable[[int], None]
 
 
 def sum_over(
@@ -66,5 +65,5 @@ def sum_over(
         raise failures[0]
     first, *rest = tallies
     for tally in rest:
-        first.merge(tally)
+        first.merge(tally.partial())
     return first.sums(), first.rows
