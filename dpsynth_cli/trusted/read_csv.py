@@ -53,9 +53,9 @@ class CsvScan:
         self._copy: BinaryIO | None = None
         with reading(self.shown, NOTHING_SPENT):
             if path == "-":
-                self._stream = sys.stdin.buffer
+                self._stream = _unpacked(sys.stdin.buffer)
             elif not stat.S_ISREG(os.stat(path).st_mode):
-                self._stream = open(path, "rb")  # noqa: SIM115 (closed by close)
+                self._stream = _unpacked(open(path, "rb"))  # noqa: SIM115 (closed by close)
             self._stamp = None if self._stream else stamp_of(path)
             if self._stream is not None:
                 first = self._stream.readline(MAX_HEADER + 1)
@@ -206,6 +206,12 @@ class CsvScan:
             if names.issuperset(column.name for column in self.columns):
                 return f"Its fields seem to be separated by {other!r}: set csv: {{delimiter: {other!r}}}."
         return ""
+
+
+def _unpacked(stream: Any) -> Any:
+    """A stream as it is, or what is in it if it is gzip: no header begins with these two bytes."""
+    packed = isinstance(stream, io.BufferedReader) and stream.peek(2)[:2] == b"\x1f\x8b"
+    return gzip.GzipFile(fileobj=stream) if packed else stream
 
 
 def _delimiter(csv: CsvOptions) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import logging
 import os
 import signal
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -214,25 +217,25 @@ def cluster():
     distributed = pytest.importorskip("distributed")
     import dask as dask_itself
 
-    started = []
+    started: dict[bool, Any] = {}
 
     def start(spilling: bool = False) -> str:
+        if spilling in started:
+            return started[spilling].scheduler_address
         settings = {f"distributed.worker.memory.{what}": 0.7 if spilling else False for what in dask.SPILLING}
         with dask_itself.config.set(settings):
-            started.append(
-                distributed.LocalCluster(
-                    n_workers=1,
-                    processes=False,
-                    protocol="tcp",
-                    memory_limit="2GiB",
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
+            started[spilling] = distributed.LocalCluster(
+                n_workers=1,
+                processes=False,
+                protocol="tcp",
+                memory_limit="2GiB",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
             )
-        return started[-1].scheduler_address
+        return started[spilling].scheduler_address
 
     yield start
-    for one in started:
+    for one in started.values():
         one.close()
 
 
@@ -251,7 +254,7 @@ def test_release_on_a_cluster_at_an_address(dpsynth, people, tmp_path, cluster):
     )
     (tmp_path / "people.csv.gz").write_bytes(gzip.compress((tmp_path / "people.csv").read_bytes()))
     before = dpsynth("budget", "log", "--json").json
-    for more in (["-i", "people.csv.gz"], ["-i", "-"], ["--set", "csv.multiline=true"]):
+    for more in (["-i", "people.csv.gz"], ["--set", "csv.multiline=true"]):
         ran = dpsynth("release", "spec.yaml", "--engine", "dask", "--engine-address", cluster(), *more)
         assert (ran.code, "--engine dask cannot cut " in ran.err) == (2, True)
     assert dpsynth("budget", "log", "--json").json == before
@@ -265,8 +268,10 @@ def test_no_scheduler_at_the_address(dpsynth, people, monkeypatch):
     assert "there is no Dask scheduler at tcp://127.0.0.1:1 that answers.\nNothing was read" in ran.err
 
 
-def test_what_has_no_parts(tmp_path):
+def test_what_has_no_parts(tmp_path, monkeypatch):
     path = tmp_path / "rows.csv"
     path.write_text(",".join(column.name for column in OMEGA) + "\n")
     assert open_scan(str(path), OMEGA.columns).whole == ""
     assert open_scan(str(path), OMEGA.columns, CsvOptions(multiline=True)).whole == "CSV with csv.multiline"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    assert open_scan("-", OMEGA.columns).whole == "standard input or a pipe"
