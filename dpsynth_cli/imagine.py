@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpsynth_cli.accounting import accountant_of
 from dpsynth_cli.questions import Ints, Model, Question
-from dpsynth_cli.release import accountant_of
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator

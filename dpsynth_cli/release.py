@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpsynth_cli import __version__, audit
+from dpsynth_cli.accounting import accountant_of, budget_of
 from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Progress, Question, no_progress
@@ -31,9 +30,6 @@ from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.write import Pending, write_table
-
-LARGEST_EPSILON = 1_000_000
-LARGEST_NOISE = 10**6  # rows
 
 
 @dataclass(frozen=True)
@@ -308,49 +304,6 @@ def replay(
     if len(bill) != len(transcript.answers):
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
     return spec, model, accountant, bill
-
-
-def accountant_of(spec: Spec) -> Accountant:
-    """One currency a release: pure epsilon, or rho where the spec has a delta.
-
-    Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
-    """
-    privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.epsilon > LARGEST_EPSILON:
-        raise UsageError(
-            f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
-            next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
-        )
-    if privacy.delta is None:
-        accountant = Accountant.pure(privacy.epsilon)
-    else:
-        accountant = Accountant.zcdp(privacy.epsilon, privacy.delta)
-    if _noise(accountant) > LARGEST_NOISE:
-        raise UsageError(
-            f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
-            "million rows.",
-            next_step="Raise privacy.epsilon.",
-        )
-    return accountant
-
-
-def _noise(accountant: Accountant) -> float:
-    """The standard deviation of one count that gets the whole budget."""
-    try:
-        return accountant.price(Fraction(1), 1, 1).sd
-    except ValueError:
-        return math.inf
-
-
-def budget_of(accountant: Accountant) -> dict[str, Any]:
-    """Total and spent, as exact strings and as floats."""
-    return {
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "total_float": float(accountant.total),
-        "spent": str(accountant.spent),
-        "spent_float": float(accountant.spent),
-    }
 
 
 def versions() -> dict[str, str]:
