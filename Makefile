@@ -26,6 +26,8 @@ demo: $(BIN)/.installed ## Release a sample table and show the result
 	@$(BIN)/dpsynth release configs/trips_pmm.yaml --ledger $(DEMO)/ledger.sqlite
 	@echo '$$ dpsynth verify out/trips.audit.public.json'
 	@$(BIN)/dpsynth verify $(DEMO)/trips.audit.public.json --ledger $(DEMO)/ledger.sqlite
+	@echo '$$ dpsynth report out/people.audit.json'
+	@$(BIN)/dpsynth report $(DEMO)/people.audit.json
 	@echo; echo "The first synthetic people:"
 	@head -n 6 $(DEMO)/people.csv
 	@echo; echo "All files are in $(DEMO)/:"

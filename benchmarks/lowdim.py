@@ -32,6 +32,7 @@ from dpsynth_cli.mechanisms.lowdim import MECHANISM, Params
 from dpsynth_cli.mechanisms.registry import mechanisms
 from tests.asking import asking, drawn
 
+FIRST = "lowdim pure"
 EPSILONS = (0.5, 1, 2, 4, 8)
 TARGETS = {
     (4, 1e-6): 0.925,
@@ -132,7 +133,7 @@ def subspace(out: Path) -> None:
     print(
         "W1 (l1 along the subspace) + mean distance from it; epsilon 1, d = 20, add_remove; slope of the sum in log n"
     )
-    for name, delta in (("lowdim pure", None), ("lowdim delta 1e-6", 1e-6), ("pmm, all columns", None)):
+    for name, delta in ((FIRST, None), ("lowdim delta 1e-6", 1e-6), ("pmm, all columns", None)):
         for k in (1, 2, 3):
             sums = []
             for n in (10_000, 31_623, 100_000, 316_228):
@@ -161,9 +162,12 @@ def subspace(out: Path) -> None:
                     f"{name:<18} d' = {k}  n = {n:>7}  {np.mean(along):.5f} + {np.mean(beside):.5f}",
                     flush=True,
                 )
+            ends = [(n, a) for what, dimension, n, a, _ in lines if (what, dimension) == (name, k)][-2:]
+            inside = np.log(ends[1][1] / ends[0][1]) / np.log(ends[1][0] / ends[0][0])
             slope = np.polyfit(np.log([n for n, _ in sums]), np.log([w for _, w in sums]), 1)[0]
             print(
-                f"{name:<18} d' = {k}  slope {slope:.2f}  ((epsilon n)^(-1/d') is {-1 / k:.2f}; the PCA term -1)"
+                f"{name:<18} d' = {k}  slope {slope:.2f}, at the end along the subspace {inside:.2f}  "
+                f"((epsilon n)^(-1/d') is {-1 / k:.2f}; the PCA term -1)"
             )
     out.mkdir(parents=True, exist_ok=True)
     with (out / "lowdim_subspace.csv").open("w", newline="") as file:
@@ -174,15 +178,22 @@ def subspace(out: Path) -> None:
 
 def plot(out: Path, lines: list[tuple]) -> None:
     try:
-        import matplotlib.pyplot as plt
+        import matplotlib as mpl
     except ImportError:
-        print("(no plot: matplotlib is not installed)")
+        print("(no plot: matplotlib is not installed; pip install '.[bench]')")
         return
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
     for k, axis in zip((1, 2, 3), axes, strict=True):
         for name in dict.fromkeys(line[0] for line in lines):
             own = [(n, a + b) for what, dimension, n, a, b in lines if (what, dimension) == (name, k)]
             axis.loglog(*zip(*own, strict=True), marker="o", label=name)
+        n, last = max((n, a + b) for what, dimension, n, a, b in lines if what == FIRST and dimension == k)
+        far = np.array([n / 31.6, n])
+        axis.loglog(far, last * (far / n) ** (-1 / k), "k--", label="slope -1/d'")
+        axis.loglog(far, last * (far / n) ** -1.0, "k:", label="slope -1 (the PCA term)")
         axis.set(title=f"d' = {k}", xlabel="n")
     axes[0].set_ylabel("W1 + distance from the subspace")
     axes[0].legend()
@@ -226,11 +237,18 @@ def speed(rows: int, columns: int) -> None:
                 str(spec),
                 "--quiet",
             ]
-            subprocess.run([*command, "--ledger", str(Path(folder) / "ledger")], check=True)
+            # Compiled modules are kept, as in any installation: the first line has the time of compiling them.
+            kept = os.environ | {
+                "PYTHONDONTWRITEBYTECODE": "",
+                "PYTHONPYCACHEPREFIX": str(Path(folder) / "pyc"),
+            }
+            subprocess.run([*command, "--ledger", str(Path(folder) / "ledger")], check=True, env=kept)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            most = after.ru_maxrss / 2**10
             print(
-                f"pyarrow {files:.2f} s, Gram {gram:.2f} s, release {own:.2f} s: {own / (files + gram):.2f} x",
+                f"pyarrow {files:.2f} s, Gram {gram:.2f} s, release {own:.2f} s: {own / (files + gram):.2f} x; "
+                f"at most {most:.0f} MiB in memory",
                 flush=True,
             )
 

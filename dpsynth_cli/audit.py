@@ -11,14 +11,44 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.spec import Spec, exact
+from dpsynth_cli.spec import Spec, exact, public_document
+from dpsynth_cli.transcript import canonical, sha256
 
 VERSION = 1
+BOUND = (
+    "the paper's bound on the expected W1 (l_inf, unit cube) between the tables, for its printed algorithm "
+    "with as many rows as the private total says"
+)
 MULTILINE = (
     " The input was declared as CSV with line breaks inside quotes: the guarantee assumes that no record of "
     "it has a quotation mark out of place, which could take the records after it into its own."
 )
-CONFIDENTIAL = ("input", "files", "utility")
+TABLE = {
+    "add_remove": "adding or removing any one row of the input table",
+    "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
+}
+STREAM = {
+    "add_remove": "adding or removing any one row of any push",
+    "replace_one": "replacing any one row of any push by another, of the same or of another push,",
+}
+PUBLIC_ARRIVALS = (
+    "replacing any one row of any push by another of the same push (how many rows each has is public)"
+)
+CONFIDENTIAL = ("input", "files", "utility", "groups")
+REQUIRED = (
+    "publishable",
+    "release",
+    "guarantee",
+    "budget",
+    "mechanism",
+    "spec",
+    "spec_sha256",
+    "output",
+    "transcript",
+    "sampling_seed",
+    "error_bounds",
+    "warnings",
+)
 
 
 def short(amount: Fraction) -> str:
@@ -37,12 +67,15 @@ def short(amount: Fraction) -> str:
 def guarantee(spec: Spec) -> dict[str, Any]:
     """The promise in numbers and in one sentence a lawyer can read."""
     privacy = spec.privacy
+    if privacy.epsilon is None:
+        return _groups_guarantee(spec)
     epsilon = exact(privacy.epsilon)
     delta = None if privacy.delta is None else exact(privacy.delta)
-    change = {
-        "add_remove": "adding or removing any one row of the input table",
-        "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
-    }[privacy.neighbours]
+    what, unit, changes = "This release is", "one row", TABLE
+    if spec.mechanism.stream:
+        what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
+        changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
+    change = changes[privacy.neighbours]
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -56,12 +89,56 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         "epsilon": epsilon,
         "delta": delta,
         "neighbours": privacy.neighbours,
-        "unit": "one row",
+        "unit": unit,
         "statement": (
-            f"This release is {kind}: {change} changes the probability of any outcome by a factor of at "
-            f"most e^{epsilon}{slack}. The unit of protection is one row; the guarantee assumes that "
+            f"{what} {kind}: {change} changes the probability of any outcome by a factor of at "
+            f"most e^{epsilon}{slack}. The unit of protection is {unit}; the guarantee assumes that "
             f"AES-256 cannot be told from random bits.{MULTILINE if spec.csv.multiline else ''}"
         ),
+    }
+
+
+def _groups_guarantee(spec: Spec) -> dict[str, Any]:
+    g, centroids = spec.params.group_size, spec.params.output == "centroids"
+    made = (
+        f"Every row of the input was replaced by the centre of a group of at least {g} similar rows, so that "
+        f"each released row is the same, in all its columns, as at least {g - 1} others."
+        if centroids
+        else f"Rows were drawn from groups of at least {g} similar rows of the input: each category is that "
+        "of some row of the group, drawn column by column, and each number is the group's mean."
+    )
+    return {
+        "model": "microaggregation",
+        "group_size": g,
+        "unit": "a group of rows",
+        "statement": (
+            "This release is not differentially private: it is microaggregation with a minimum group size "
+            f"of {g}. {made} Nothing limits what it may tell about a row to somebody who knows others, and "
+            "such releases of the same data can be compared with each other."
+        ),
+    }
+
+
+def groups_audit(
+    spec: Spec, release: Mapping[str, Any], ledger: Mapping[str, Any], output: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What may be published about a release by groups. No seed: it would tell the order of the rows."""
+    document = public_document(spec.effective)
+    return {
+        "dpsynth_audit": VERSION,
+        "publishable": True,
+        "release": dict(release),
+        "guarantee": guarantee(spec),
+        "budget": {"currency": "unbounded", "ledger": dict(ledger)},
+        "mechanism": {
+            "name": spec.mechanism.name,
+            "parameters": document["mechanism"],
+            "citation": spec.mechanism.citation,
+        },
+        "spec": document,
+        "spec_sha256": sha256(canonical(document)),
+        "output": dict(output),
+        "warnings": ["This release is not differentially private."],
     }
 
 
@@ -74,10 +151,9 @@ def public_audit(
     transcript: Mapping[str, Any],
     notes: Sequence[str],
     facts: Mapping[str, Any],
+    bound: float | None,
 ) -> dict[str, Any]:
     """What may be published about a release."""
-    from dpsynth_cli.transcript import canonical, sha256  # imports pyarrow, which `check` can do without
-
     return {
         "dpsynth_audit": VERSION,
         "publishable": True,
@@ -103,15 +179,18 @@ def public_audit(
             }
             for line in charges
             if "standard_deviation" in line
-        ],
+        ]
+        + ([] if bound is None else [{"step": "all", "w1": bound, "meaning": BOUND}]),
         "warnings": list(notes),
     }
 
 
-def steward_audit(public: Mapping[str, Any], input_path: str, files: Mapping[str, str]) -> dict[str, Any]:
+def steward_audit(
+    public: Mapping[str, Any], input_path: str, files: Mapping[str, str], utility: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The public audit with what must stay with the steward."""
     private = {"publishable": False, "input": input_path, "files": dict(files)}
-    return dict(public) | private
+    return dict(public) | private | ({} if utility is None else {"utility": dict(utility)})
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

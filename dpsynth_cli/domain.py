@@ -71,6 +71,11 @@ class Column:
         return self.size + self.nullable
 
     @property
+    def width(self) -> int:
+        """How many coordinates it has in `Moments`: one, but one for each code if it is nominal."""
+        return self.codes if self.type == "nominal" else 1
+
+    @property
     def bits(self) -> int:
         """Halvings until every code is alone: ceil(log2(size)), one more for missing."""
         return (self.size - 1).bit_length() + self.nullable

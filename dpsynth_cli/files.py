@@ -60,11 +60,11 @@ class Files:
         found = self.folder.glob(f".{self.stem}.*.partial")
         return sorted(found, key=lambda path: path.stat().st_mtime)
 
-    def named(self) -> dict[str, str]:
+    def named(self, transcript: bool = True) -> dict[str, str]:
         """For the receipt and the steward's audit."""
         return {
             "output": self.path,
-            "transcript": str(self.transcript),
+            **({"transcript": str(self.transcript)} if transcript else {}),
             "audit": str(self.audit),
             "public_audit": str(self.public_audit),
         }
@@ -98,19 +98,30 @@ class Files:
             )
 
 
+def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a document under its name in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise FileError(f"cannot write {path}: {error.strerror}.", "", "Choose another place.") from None
+
+
 @contextmanager
 def publishing(
-    files: Files, release_id: str, transcript: bytes, steward: bytes, public: bytes
+    files: Files, release_id: str, transcript: bytes | None, steward: bytes, public: bytes
 ) -> Iterator[Callable[[], None]]:
     """Write the documents under temporary names; the caller's `publish()` renames them all.
 
+    A release without a transcript leaves none under its name: it would be that of another release.
+
     The folder is locked meanwhile, so that two releases of one output never mix their files.
     """
-    documents = {
-        files.transcript: (transcript, 0o644),
-        files.audit: (steward, 0o600),
-        files.public_audit: (public, 0o644),
-    }
+    documents = {} if transcript is None else {files.transcript: (transcript, 0o644)}
+    documents |= {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
     folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
@@ -124,6 +135,8 @@ def publishing(
                 os.fsync(file.fileno())
 
         def publish() -> None:
+            if transcript is None:
+                files.transcript.unlink(missing_ok=True)
             for temporary, path in waiting.items():
                 os.replace(temporary, path)
             os.fsync(folder)

@@ -48,7 +48,7 @@ class Bins:
 class Affine:
     """Cell i holds the rows with edges[i] <= sum_j weights[j] z_j < edges[i+1], clipped at both ends.
 
-    z_j is the row's centred fixed-point value of columns[j] as in `Moments`, 0 where missing.
+    z is the row's vector of the columns as in `Moments`, with one weight for each coordinate.
     """
 
     columns: tuple[str, ...]
@@ -57,7 +57,19 @@ class Affine:
     bits: int
 
 
-Axis: TypeAlias = Halves | Bins | Affine
+@dataclass(frozen=True)
+class Scored:
+    """Cell i holds the rows with edges[i] <= sum_j scores[j][c_j] < edges[i+1], clipped at both ends.
+
+    c_j is the row's cell on attributes[j], and scores[j] has one integer for each of its cells.
+    """
+
+    attributes: tuple[Halves | Bins, ...]
+    scores: tuple[tuple[int, ...], ...]
+    edges: tuple[int, ...]
+
+
+Axis: TypeAlias = Halves | Bins | Affine | Scored
 
 
 @dataclass(frozen=True)
@@ -92,8 +104,9 @@ class CellCounts:
 @dataclass(frozen=True)
 class Moments:
     """Sums of centred fixed-point values z = 2x - q, q = 2^bits - 1 (degree 1), or of their products:
-    the upper triangle of z z^T, row by row (degree 2).
+    the upper triangle of z z^T, row by row (degree 2). z is 0 where missing.
 
+    A nominal column has one coordinate for each of its codes, missing too: q at the row's own, else 0.
     `clip` is a public bound on the row's norm |z| / q; None leaves rows as they are.
     """
 
@@ -130,7 +143,23 @@ class CellSums:
     bits: int = 0
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums
+@dataclass(frozen=True)
+class RowScores:
+    """Every row's own coordinates, row after row in a secret random order: not a sum over rows. Defined
+    under replace_one only, where `rows`, the number of them, is public.
+
+    A row's cell on each axis has an integer score, and coordinate f is sum_a weights[f][a] score_a. The row
+    is shrunk, toward zero, to integer norm at most `bound`.
+    """
+
+    axes: tuple[Axis, ...]
+    scores: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
+    bound: int
+    rows: int
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dpsynth_cli import __version__, audit
-from dpsynth_cli.accounting import accountant_of, budget_of
+from dpsynth_cli import audit
+from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import DpsynthError, FileError, Interrupted, UsageError, VerificationError
+from dpsynth_cli.evaluate.tables import Sample
+from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publishing
-from dpsynth_cli.questions import Answer, Ask, Block, Ints, Model, Progress, Question, no_progress
-from dpsynth_cli.spec import Spec, from_document, public_document
-from dpsynth_cli.transcript import VERSION, Partial, Transcript, sha256
+from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
+from dpsynth_cli.spec import Spec, public_document
+from dpsynth_cli.transcript import VERSION, Partial, sha256
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
@@ -29,7 +27,6 @@ from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.source import system_source
-from dpsynth_cli.write import Pending, write_table
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,7 @@ def release(
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk.
     """
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     accountant = accountant_of(spec)
@@ -62,18 +60,13 @@ def release(
             accountant.total,
             accountant.currency,
             spec.privacy.neighbours,
-            audit.short(spec.privacy.epsilon),
+            audit.short(spec.privacy.budget),
             None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
             spec.name,
         )
         header = {
             "dpsynth_transcript": VERSION,
-            "release": {
-                "id": release_id,
-                "name": spec.name,
-                "day": datetime.now(timezone.utc).date().isoformat(),
-                "versions": versions(),
-            },
+            "release": about(spec, release_id),
             "spec": public_document(spec.effective),
             "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
             "ledger": {
@@ -85,9 +78,9 @@ def release(
                 "conversion": reservation.conversion,
             },
         }
-        with _refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id):
             partial = Partial.create(files.partial(release_id), header)
-        with closing(partial), _refunding(spec, ledger, release_id, partial):
+        with closing(partial), refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress, engine)
 
 
@@ -95,6 +88,7 @@ def resume(
     spec: Spec, ledger: Ledger, progress: Progress = no_progress, engine: Engine | None = None
 ) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
     with closing(_unfinished(spec, files)) as partial:
@@ -106,10 +100,21 @@ def resume(
             )
         with (
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
-            _refunding(spec, ledger, release_id, partial),
+            refunding(spec, ledger, release_id, partial),
         ):
             engine = _right(engine, scan)
             return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress, engine)
+
+
+def _check_whole(spec: Spec) -> None:
+    """Refuse a mechanism that takes its rows push by push."""
+    if spec.mechanism.stream:
+        at = spec.places.get("mechanism.name", "mechanism.name")
+        raise UsageError(
+            f"{at}: {spec.mechanism.name} releases a stream, push by push, not a table.",
+            next_step="Start it with: dpsynth stream init SPEC. Then, for every batch: "
+            "dpsynth stream push SPEC BATCH --batch-id ID --publish",
+        )
 
 
 def _finish(
@@ -156,11 +161,13 @@ def _finish(
     ask = open_curator(
         sums, spec.domain, accountant, system_source(), record, before_rows, list(partial.answers), bill
     )
-    model = _run(spec, replace(ask, progress=progress))
+    outcome = run(spec, replace(ask, progress=progress))
     transcript = partial.transcript()
-    pending, public = compose(spec, transcript, model, accountant, bill, files, progress)
+    made = Sample(ROWS)
+    pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
-        steward = audit.steward_audit(public, spec.input, files.named())
+        useful = utility(spec, scan, made, progress)
+        steward = audit.steward_audit(public, spec.input, files.named(), useful)
         hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
         hashes["public_audit"] = sha256(audit.as_text(public))
         with publishing(
@@ -211,115 +218,6 @@ def _commit(ledger: Ledger, release_id: str, hashes: dict[str, str]) -> None:
         raise VerificationError(f"the ledger holds other files for the release {release_id}.", "")
 
 
-def _run(spec: Spec, ask: Ask) -> Model:
-    try:
-        return spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
-    except TranscriptMismatch:
-        raise VerificationError(
-            "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
-            "",
-        ) from None
-
-
-def compose(
-    spec: Spec,
-    transcript: Transcript,
-    model: Model,
-    accountant: Accountant,
-    bill: Sequence[Charge],
-    files: Files,
-    progress: Progress = no_progress,
-) -> tuple[Pending, dict[str, Any]]:
-    """The synthetic file (not yet under its name) and the public audit: from public things alone."""
-    rows = max(0, model.total) if spec.rows is None else spec.rows
-    release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending = draw(spec, model, rows, seed, files.path, progress, release_id)
-    output = {
-        "file": files.output_name,
-        "rows": rows,
-        "columns": [column.name for column in spec.domain],
-        "sha256": pending.sha256,
-    }
-    data = transcript.as_bytes()
-    public = audit.public_audit(
-        spec,
-        transcript.header,
-        budget_of(accountant),
-        [charge.as_json() for charge in bill],
-        output,
-        {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
-        model.facts,
-    )
-    return pending, public
-
-
-def draw(
-    spec: Spec, model: Model, rows: int, seed: int, path: str, progress: Progress, tag: str | None = None
-) -> Pending:
-    """Rows from a model, in a temporary file beside `path`."""
-    progress("writing", 0, rows)
-
-    def watched() -> Iterator[Block]:
-        for block in model.draw(rows, np.random.default_rng(seed)):
-            yield block
-            progress("writing", len(next(iter(block.values()))), rows)
-
-    return write_table(path, spec.domain.columns, watched(), rows, tag)
-
-
-def replay(
-    transcript: Transcript, progress: Progress = no_progress
-) -> tuple[Spec, Model, Accountant, list[Charge]]:
-    """The model again, from the transcript alone; no data."""
-
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
-    try:
-        spec = from_document(transcript.header["spec"])
-        accountant = accountant_of(spec)
-        bill: list[Charge] = []
-        ask = open_curator(
-            no_rows,
-            spec.domain,
-            accountant,
-            system_source(),
-            lambda charges, answers: None,
-            lambda: None,
-            transcript.answers,
-            bill,
-        )
-        model = _run(spec, replace(ask, progress=progress))
-    except (KeyError, UsageError, ValueError) as error:
-        made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
-        raise VerificationError(
-            f"the transcript does not fit its own spec: {error}.",
-            "",
-            f"It was made by dpsynth {made}; this is {__version__}.",
-        ) from None
-    for charge, (_, answer) in zip(bill, transcript.answers, strict=False):
-        if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
-            raise VerificationError("the transcript claims other noise than its shares pay for.", "")
-    if len(bill) != len(transcript.answers):
-        raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
-    return spec, model, accountant, bill
-
-
-def versions() -> dict[str, str]:
-    """What made a release: the same versions make the same bytes."""
-    import pyarrow
-    import scipy
-
-    return {
-        "dpsynth": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pyarrow": pyarrow.__version__,
-    }
-
-
 def _unfinished(spec: Spec, files: Files) -> Partial:
     """The oldest unfinished release of this output whose process is gone."""
     other_spec = alive = False
@@ -342,7 +240,7 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
+def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
     """Give the charge back if it fails before a row is read; else say that it is spent."""
     try:
         yield
@@ -359,14 +257,21 @@ def _refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | N
                 partial.remove()
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
-                epsilon = audit.short(spec.privacy.epsilon)
-                error.cost = f"epsilon = {epsilon} of {spec.privacy.dataset} was spent."
-                finish = "Then finish it with the same command and --resume: that costs nothing more."
+                error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
                     error.next_step = f"{error.next_step} {finish}".strip()
             else:
                 error.cost = "Nothing was spent."
         raise error from None
+
+
+def _spent(spec: Spec) -> tuple[str, str]:
+    """What stays spent when a release fails after its rows were read, and how to go on."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
+    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish
 
 
 @dataclass(frozen=True)
@@ -388,7 +293,8 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
             f"the output {output} is not a .csv or .parquet file.", next_step="Name one, or - for CSV."
         )
     transcript, _ = load(path)
-    spec, model, _, _ = replay(transcript, progress)
+    spec, outcome, _, _ = replay(transcript, progress)
+    model = outcome.model
     spec = replace(spec, output=output)
     files = Files.of(spec)
     if files.output is not None and files.public_audit.exists():

@@ -20,6 +20,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec_columns import column_document, read_columns
+from dpsynth_cli.spec_evaluate import Evaluation, evaluation_document, read_evaluation
 from dpsynth_cli.spec_mechanism import param_document, read_params, read_split, read_strata
 from dpsynth_cli.spec_reader import Section, Wrong, choice, flag, positive, text, whole
 from dpsynth_cli.spec_source import override, parse_file, set_key
@@ -42,12 +43,22 @@ _OUTPUT = "a .csv or .parquet file, or - for standard output"
 
 @dataclass(frozen=True)
 class Privacy:
-    """What the release may cost, under which relation, and from whose budget."""
+    """What the release may cost, under which relation, and from whose budget.
 
-    epsilon: Fraction
+    No epsilon: the release is by groups, and not differentially private.
+    """
+
+    epsilon: Fraction | None
     delta: Fraction | None
     neighbours: str
     dataset: str
+
+    @property
+    def budget(self) -> Fraction:
+        """The epsilon of a release that has one."""
+        if self.epsilon is None:
+            raise UsageError("a release by groups has no privacy budget.", next_step="")
+        return self.epsilon
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,7 @@ class Spec:
     domain: Domain
     seed: int | None
     csv: CsvOptions
+    evaluation: Evaluation
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -167,25 +179,22 @@ def _read(
         "rows_hint", whole(f"a whole number from 1 to {MOST_ROWS}, a public guess", 1, MOST_ROWS), None
     )
 
-    section = document.section("privacy", "epsilon: 1.0")
-    privacy = Privacy(
-        epsilon=section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1)),
-        delta=section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None),
-        neighbours=section.optional("neighbours", choice(NEIGHBOURS), NEIGHBOURS[0]),
-        dataset=section.optional("dataset", text(_DATASET, LONGEST_NAME), name),
-    )
-    section.finish()
-
+    document.known.append("privacy")  # read below, when the mechanism has said whether it is private
     columns = read_columns(document)
     section = document.section("mechanism", "name: pmm")
     mechanism = registry.get(section.required("name", choice(registry), ""))
     strata = read_strata(section, columns)
-    params, split, named_at = None, dict[str, float](), Place("")
+    params, split, named_at, private = None, dict[str, float](), Place(""), True
     if mechanism is not None:
         named_at = section.keys.entries["name"].place
         params = read_params(section, mechanism)
-        split = read_split(section, mechanism)
+        private = mechanism.private(params)
+        if private:
+            split = read_split(section, mechanism)
+        else:
+            _unused(section, "split")
         section.finish()
+    privacy = _read_privacy(document, name, private)
 
     section = document.section("csv", "{multiline: true}", needed=False)
     csv = CsvOptions(
@@ -194,7 +203,11 @@ def _read(
     section.finish()
     section = document.section("sampling", "{seed: 7}", needed=False)
     seed = section.optional("seed", whole(f"a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED), None)
+    if not private:
+        _unused(section, "seed")
+        _unused(document, "rows_hint")
     section.finish()
+    evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
     document.finish()
 
     domain = Domain(columns, privacy.neighbours, rows_hint, strata)
@@ -206,9 +219,35 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, {}, _places(tree)
-    )
+        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation, {},
+        _places(tree),
+    )  # fmt: skip
     return replace(spec, effective=_effective(spec))
+
+
+def _read_privacy(document: Section, name: str, private: bool) -> Privacy:
+    section = document.section("privacy", "epsilon: 1.0", needed=private)
+    epsilon, delta, neighbours = None, None, NEIGHBOURS[0]
+    if private:
+        epsilon = section.required("epsilon", positive("a positive number such as 1.0"), Fraction(1))
+        delta = section.optional("delta", positive("a number between 0 and 1 such as 1e-9", below=1), None)
+        neighbours = section.optional("neighbours", choice(NEIGHBOURS), neighbours)
+    else:
+        for key in ("epsilon", "delta", "neighbours"):
+            _unused(section, key)
+    dataset = section.optional("dataset", text(_DATASET, LONGEST_NAME), name)
+    section.finish()
+    return Privacy(epsilon, delta, neighbours, dataset)
+
+
+def _unused(section: Section, key: str) -> None:
+    """Refuse a key that would promise something: a release by groups has no budget, no noise and no seed."""
+    section.known.append(key)
+    entry = section.keys.entries.get(key)
+    if entry is None or (isinstance(entry.node, Scalar) and entry.node.null):
+        return
+    if not (isinstance(entry.node, Keys) and not entry.node.entries):
+        section.note(key, "is stated, but a release by groups is not differentially private; leave it out")
 
 
 def _effective(spec: Spec) -> dict[str, Any]:
@@ -218,19 +257,26 @@ def _effective(spec: Spec) -> dict[str, Any]:
         "name": spec.name,
         **({"input": spec.input} if spec.input else {}),
         "output": spec.output,
-        "rows": "noisy" if spec.rows is None else spec.rows,
+        "rows": "noisy" if spec.rows is None and privacy.epsilon is not None else spec.rows,
         "rows_hint": domain.rows_hint,
-        "privacy": {
-            "epsilon": exact(privacy.epsilon),
-            "delta": None if privacy.delta is None else exact(privacy.delta),
-            "neighbours": privacy.neighbours,
-            "dataset": privacy.dataset,
-        },
+        "privacy": _effective_privacy(privacy),
         "mechanism": {"name": spec.mechanism.name, "strata": domain.strata, "split": spec.split}
         | param_document(spec.params),
         "columns": [{"name": column.name} | column_document(column) for column in domain],
         "csv": asdict(spec.csv),
         "sampling": {"seed": spec.seed},
+        "evaluate": evaluation_document(spec.evaluation, exact),
+    }
+
+
+def _effective_privacy(privacy: Privacy) -> dict[str, Any]:
+    if privacy.epsilon is None:
+        return {"dataset": privacy.dataset}
+    return {
+        "epsilon": exact(privacy.epsilon),
+        "delta": None if privacy.delta is None else exact(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "dataset": privacy.dataset,
     }
 
 

@@ -7,9 +7,9 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from dpsynth_cli.domain import CATEGORICAL, Column
-from dpsynth_cli.mechanisms.registry import Mechanism
-from dpsynth_cli.spec_reader import Section, choice, did_you_mean, listed, number, positive, text
-from dpsynth_cli.yaml_nodes import Node, Scalar, shortened
+from dpsynth_cli.mechanisms.registry import Mechanism, Structure
+from dpsynth_cli.spec_reader import Section, Wrong, choice, did_you_mean, listed, number, positive, text
+from dpsynth_cli.yaml_nodes import Node, Scalar, as_plain, shortened
 
 
 def read_strata(section: Section, columns: tuple[Column, ...]) -> str | None:
@@ -47,6 +47,8 @@ def _parameter(stated: Mapping[str, Any]) -> Callable[[Node], Any]:
     def convert(node: Node) -> Any:
         if stated["auto"] and isinstance(node, Scalar) and node.text == "auto":
             return None
+        if stated["structure"]:
+            return _structured(node, stated["structure"])
         if stated["choices"]:
             return choice((*stated["choices"], *(("auto",) if stated["auto"] else ())))(node)
         value = number(stated_range(stated), stated["low"], stated["high"], whole=stated["whole"])(node)
@@ -55,13 +57,23 @@ def _parameter(stated: Mapping[str, Any]) -> Callable[[Node], Any]:
     return convert
 
 
+def _structured(node: Node, structure: Structure) -> Any:
+    try:
+        return structure.read(as_plain(node))
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+
+
 def stated_range(stated: Mapping[str, Any]) -> str:
     """What a parameter may be, in words.
 
-    >>> stated_range({"choices": (), "low": 1, "high": 30, "whole": True, "auto": True})
+    >>> stated = {"structure": None, "choices": (), "low": 1, "high": 30, "whole": True, "auto": True}
+    >>> stated_range(stated)
     'a whole number from 1 to 30, or auto'
     """
-    if stated["choices"]:
+    if stated["structure"]:
+        words = str(stated["structure"].allowed)
+    elif stated["choices"]:
         words = ", ".join(stated["choices"])
     else:
         low, high = stated["low"], stated["high"]
@@ -80,7 +92,9 @@ def param_document(params: Any) -> dict[str, Any]:
     values = {}
     for parameter in fields(params):
         value = getattr(params, parameter.name)
-        values[parameter.name] = "auto" if value is None and parameter.metadata["auto"] else value
+        if value is None and parameter.metadata["auto"]:
+            value = "auto"
+        values[parameter.name] = list(value) if isinstance(value, tuple) else value
     return values
 
 

@@ -88,7 +88,7 @@ class Section:
         """Note every key that nobody asked for, with the nearest right one."""
         for key in self.keys.entries:
             if key not in self.known:
-                hint, known = did_you_mean(key, self.known), listed(self.known)
+                hint, known = did_you_mean(key, self.known), listed(list(dict.fromkeys(self.known)))
                 self.note(key, f"is not a known key{hint}; the keys here are {known}")
 
 

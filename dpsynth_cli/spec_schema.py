@@ -12,9 +12,11 @@ from dataclasses import fields
 from typing import Any
 
 from dpsynth_cli.domain import TYPES
+from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec import DELIMITER, LARGEST_SEED, LONGEST_NAME, MOST_ROWS, NEIGHBOURS, OUTPUTS, VERSION
 from dpsynth_cli.spec_columns import BOUNDED, DATE, LABELLED, MOST_EXACT, TIME
+from dpsynth_cli.spec_evaluate import WORDS
 
 Schema = dict[str, Any]
 
@@ -56,18 +58,36 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         "output": _text("a .csv or .parquet file, or -", f"^(-|.*({endings}))$"),
         "rows": {"anyOf": [{"enum": ["noisy", None]}, rows], "default": "noisy"},
         "rows_hint": _or_null(rows, "a public guess of the number of rows"),
-        "privacy": _section(privacy, "epsilon"),
+        "privacy": _section(privacy),
         "mechanism": {"type": "object", "oneOf": [_mechanism(one) for one in known.values()]},
         "columns": columns,
         "csv": _or_null(_section({"multiline": _FLAG, "delimiter": delimiter})),
         "sampling": _or_null(_section({"seed": seed})),
+        "evaluate": _or_null(_evaluate()),
     }
-    needed = ("dpsynth", "name", "input", "output", "privacy", "mechanism", "columns")
+    needed = ("dpsynth", "name", "input", "output", "mechanism", "columns")
     heading = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"dpsynth spec, version {VERSION}",
     }
-    return heading | _section(document, *needed)
+    return heading | _section(document, *needed) | {"allOf": [_with_or_without_budget()]}
+
+
+def _with_or_without_budget() -> Schema:
+    """A release by groups is not differentially private: it has no epsilon, and the others have one."""
+    groups = _named(
+        "mechanism", {"properties": {"guarantee": {"const": "groups"}}, "required": ["guarantee"]}
+    )
+    unused = {"not": {"anyOf": [{"required": [key]} for key in ("epsilon", "delta", "neighbours")]}}
+    return {
+        "if": groups,
+        "then": {"properties": {"privacy": unused}},
+        "else": _named("privacy", {"required": ["epsilon"]}),
+    }
+
+
+def _named(key: str, schema: Schema) -> Schema:
+    return {"properties": {key: schema}, "required": [key]}
 
 
 def _section(properties: dict[str, Schema], *required: str) -> Schema:
@@ -92,6 +112,17 @@ def _positive(description: str = "", below: int | None = None) -> Schema:
     limits = {"maximum": 1e300} if below is None else {"exclusiveMaximum": below}
     number: Schema = {"type": "number", "exclusiveMinimum": 0} | limits
     return {"description": description, "anyOf": [number, {"type": "string", "pattern": _DECIMAL}]}
+
+
+def _evaluate() -> Schema:
+    names = {"type": "array", "items": {"enum": list(NAMES)}, "uniqueItems": True}
+    return _section(
+        {
+            "metrics": {"description": "in the steward's audit", "anyOf": [{"enum": [*WORDS, None]}, names]},
+            "epsilon": _or_null(_positive("a part of privacy.epsilon, for errors that may be published")),
+            "target": _or_null(_LABEL, "the column classifiers predict; default: the strata"),
+        }
+    )
 
 
 def _column(kind: str) -> Schema:
@@ -127,7 +158,9 @@ def _mechanism(mechanism: Mechanism) -> Schema:
 def _parameter(stated: Mapping[str, Any]) -> Schema:
     words = [*stated["choices"], *(["auto"] if stated["auto"] else []), None]
     schema: Schema = {"enum": words}
-    if not stated["choices"]:
+    if stated["structure"]:
+        schema = {"anyOf": [schema, dict(stated["structure"].schema)]}
+    elif not stated["choices"]:
         limits = {"minimum": stated["low"], "maximum": stated["high"]}
         number = {"type": "integer" if stated["whole"] else "number"}
         schema = {"anyOf": [schema, number | {k: v for k, v in limits.items() if v is not None}]}

@@ -37,7 +37,7 @@ class Transcript:
 
     def as_bytes(self) -> bytes:
         """The finished file. Equal transcripts have equal bytes."""
-        document = self.header | {"answers": [_about(question, answer) for question, answer in self.answers]}
+        document = self.header | {"answers": [about(question, answer) for question, answer in self.answers]}
         schema = pa.schema(FIELDS, metadata={KEY: canonical(document)})
         sink = io.BytesIO()
         with ipc.new_file(sink, schema) as writer:
@@ -126,7 +126,7 @@ class Partial:
         """The SHA-256 of the first `count` answers: noisy and paid for, so it may stand in the ledger."""
         hashed = hashlib.sha256()
         for question, answer in self.answers[:count]:
-            hashed.update(canonical(_about(question, answer)))
+            hashed.update(canonical(about(question, answer)))
             hashed.update(np.ascontiguousarray(answer.values, dtype="<i8").tobytes())
         return hashed.hexdigest()
 
@@ -163,7 +163,7 @@ class Partial:
         self._file, self._writer = other._file, other._writer
 
     def _append(self, question: Any, answer: Answer) -> None:
-        self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(_about(question, answer))})
+        self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(about(question, answer))})
 
     def _sync(self) -> None:
         self._file.flush()
@@ -192,7 +192,8 @@ def _batch(answer: Answer) -> pa.RecordBatch:
     return pa.record_batch([pa.array(answer.values, pa.int64())], schema=pa.schema(FIELDS))
 
 
-def _about(question: Any, answer: Answer) -> dict[str, Any]:
+def about(question: Any, answer: Answer) -> dict[str, Any]:
+    """All of an answer but its values, as JSON."""
     return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL
-from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.audit import CONFIDENTIAL, REQUIRED, as_text, groups_audit
+from dpsynth_cli.compose import compose, replay, versions
+from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import compose, replay, versions
+from dpsynth_cli.spec import from_document
 from dpsynth_cli.transcript import load, sha256
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
@@ -24,7 +25,9 @@ def verify(
     progress: Progress = no_progress,
 ) -> list[str]:
     """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
-    audit = _load_audit(audit_path)
+    audit = load_audit(audit_path)
+    if not isinstance(audit.get("transcript"), dict) and isinstance(audit.get("guarantee"), dict):
+        return _verify_groups(audit_path, audit, output, ledger)
     try:
         transcript = transcript or audit_path.parent / audit["transcript"]["file"]
         name, claimed = audit["output"]["file"], audit["output"]["sha256"]
@@ -34,14 +37,14 @@ def verify(
     recorded, digest = load(transcript)
     if digest != claimed_transcript:
         raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
-    spec, model, accountant, bill = replay(recorded, progress)
+    spec, outcome, accountant, bill = replay(recorded, progress)
     findings = [
         f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
         files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
-        pending, rebuilt = compose(spec, recorded, model, accountant, bill, files, progress)
+        pending, rebuilt = compose(spec, recorded, outcome, accountant, bill, files, progress)
         pending.publish()
         findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
     rebuilt["output"] |= {"file": name, "sha256": claimed}
@@ -49,10 +52,32 @@ def verify(
     if changed:
         raise VerificationError(f"{audit_path} was edited: {', '.join(changed)}.", "")
     findings.append("the audit: every public field follows from the transcript")
-    return findings + _check_ledger(audit, rebuilt, ledger)
+    return findings + _check_ledger(audit, ledger, {"transcript": claimed_transcript})
 
 
-def _load_audit(path: Path) -> dict[str, Any]:
+def _verify_groups(
+    audit_path: Path, audit: dict[str, Any], output: Path | None, ledger: str | None
+) -> list[str]:
+    """A release by groups has no transcript: its words must follow from its spec, its bytes are compared."""
+    try:
+        spec = from_document(audit["spec"])
+        name, claimed = audit["output"]["file"], audit["output"]["sha256"]
+        again = groups_audit(spec, audit["release"], audit["budget"]["ledger"], audit["output"])
+    except (KeyError, TypeError, AttributeError, UsageError):
+        raise VerificationError(f"{audit_path} is not a whole audit.", "") from None
+    changed = _differences({k: v for k, v in audit.items() if k not in CONFIDENTIAL}, again)
+    if spec.privacy.epsilon is not None or changed:
+        raise VerificationError(f"{audit_path} was edited: {', '.join(changed) or 'transcript'}.", "")
+    findings = ["the audit: a release by groups, not differentially private; its words follow from its spec"]
+    released = output or _beside(audit_path, name)
+    if released is not None:
+        _check_bytes(released, claimed)
+        findings.append("the synthetic file: the bytes that were released; it cannot be rebuilt without data")
+    return findings + _check_ledger(audit, ledger, {"public_audit": sha256(as_text(again))})
+
+
+def load_audit(path: Path) -> dict[str, Any]:
+    """The audit in a file, whole as far as its first level goes."""
     try:
         audit = json.loads(path.read_bytes())
     except OSError as error:
@@ -61,6 +86,8 @@ def _load_audit(path: Path) -> dict[str, Any]:
         raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
     if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
         raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")
+    if not all(key in audit for key in REQUIRED):
+        raise VerificationError(f"{path} is not a whole audit.", "")
     return audit
 
 
@@ -72,16 +99,7 @@ def _compare_output(rebuilt: Path, digest: str, audit: dict[str, Any], released:
     """The released file has the audit's hash, and it follows from the transcript."""
     claimed = audit["output"]["sha256"]
     if released is not None:
-        try:
-            actual = sha256(released.read_bytes())
-        except OSError as error:
-            raise FileError(
-                f"cannot read the synthetic file {released}: {error.strerror}.",
-                "",
-                "Say where it is: --output FILE.",
-            ) from None
-        if actual != claimed:
-            raise VerificationError(f"{released} is not the file that was released: its bytes differ.", "")
+        _check_bytes(released, claimed)
     if digest == claimed:
         return "the synthetic file: rebuilt from the transcript, the same bytes"
     made, here = audit["release"]["versions"], versions()
@@ -90,6 +108,19 @@ def _compare_output(rebuilt: Path, digest: str, audit: dict[str, Any], released:
         return f"the synthetic file: the same table, in other bytes ({'; '.join(differing)})"
     why = f" Versions differ: {'; '.join(differing)}." if differing else ""
     raise VerificationError(f"the synthetic file does not follow from the transcript.{why}", "")
+
+
+def _check_bytes(released: Path, claimed: str) -> None:
+    try:
+        actual = sha256(released.read_bytes())
+    except OSError as error:
+        raise FileError(
+            f"cannot read the synthetic file {released}: {error.strerror}.",
+            "",
+            "Say where it is: --output FILE.",
+        ) from None
+    if actual != claimed:
+        raise VerificationError(f"{released} is not the file that was released: its bytes differ.", "")
 
 
 def _same_table(one: Path, other: Path) -> bool:
@@ -107,7 +138,8 @@ def _differences(given: dict[str, Any], rebuilt: dict[str, Any]) -> list[str]:
     return [key for key in keys if key != "publishable" and given.get(key) != rebuilt.get(key)]
 
 
-def _check_ledger(audit: dict[str, Any], rebuilt: dict[str, Any], option: str | None) -> list[str]:
+def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, str]) -> list[str]:
+    """The ledger is whole and holds these hashes of what was published, and that of the output."""
     path = ledger_path(option)
     entry, release_id = audit["budget"]["ledger"], audit["release"]["id"]
     if not path.exists():
@@ -125,12 +157,10 @@ def _check_ledger(audit: dict[str, Any], rebuilt: dict[str, Any], option: str | 
                 "",
                 f"See all: dpsynth budget verify --ledger {path}",
             )
-    committed = [e.payload for e in entries if e.kind == "commit"]
+    committed = [e.payload for e in entries if "output" in e.payload]
     if not committed:
         raise VerificationError(f"the ledger {path} has no finished release {release_id}.", "")
-    if (
-        committed[0].get("transcript") != audit["transcript"]["sha256"]
-        or committed[0].get("output") != audit["output"]["sha256"]
-    ):
+    hashes = hashes | {"output": audit["output"]["sha256"]}
+    if not any(all(own.get(part) == digest for part, digest in hashes.items()) for own in committed):
         raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
     return [f"the ledger: entry {entry['entry']} of an unbroken chain"]

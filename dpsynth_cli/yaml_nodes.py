@@ -196,6 +196,19 @@ def from_json(value: Any, place: Place) -> Node:
     return Scalar(value if isinstance(value, str) else json.dumps(value), place, isinstance(value, str))
 
 
+def as_plain(node: Node) -> Any:
+    """A tree without its places: dictionaries, lists, texts as written, None. `from_json` is its inverse.
+
+    >>> as_plain(from_json({"a": [1, "NO", None]}, Place("audit")))
+    {'a': ['1', 'NO', None]}
+    """
+    if isinstance(node, Keys):
+        return {key: as_plain(entry.node) for key, entry in node.entries.items()}
+    if isinstance(node, Items):
+        return [as_plain(inside) for inside in node.nodes]
+    return None if not isinstance(node, Scalar) or node.null else node.text
+
+
 def dotted(path: str, key: str) -> str:
     """The path of a key inside `path`; a key that is not one plain word is quoted.
 

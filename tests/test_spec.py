@@ -166,6 +166,7 @@ def test_what_is_left_out_has_its_default() -> None:
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
+        "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
     }
 
 
@@ -332,7 +333,7 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 
 # --- one mistake, one line ------------------------------------------------------------------------------
 
-_KEYS = "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling"
+_KEYS = "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate"
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
 _OUTPUT = "it must be a .csv or .parquet file, or - for standard output"
@@ -545,8 +546,8 @@ MISTAKES = [
     ("seed: 7", "seed: 9223372036854775808", f"line 25: sampling.seed is 9223372036854775808; {_SEED}"),
     (
         "sampling: {seed: 7}",
-        "evaluate: {metrics: all}",
-        f"line 25: evaluate is not a known key; the keys here are {_KEYS}",
+        "evalute: {metrics: all}",
+        f"line 25: evalute is not a known key (did you mean evaluate?); the keys here are {_KEYS}",
     ),
     ("csv: {", "cvs: {", f"line 24: cvs is not a known key (did you mean csv?); the keys here are {_KEYS}"),
     # the form of the document

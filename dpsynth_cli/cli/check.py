@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpsynth_cli.cli.options import Input, Json, Output, Rows, Set, SpecPath, loaded, print_json
+from dpsynth_cli.cli.options import (
+    ImaginedRows,
+    Input,
+    Json,
+    Like,
+    Output,
+    Rows,
+    Runs,
+    Set,
+    SpecPath,
+    imagined,
+    loaded,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec import Spec
-
-IMAGINED_ROWS = 10_000
 
 
 def command(
@@ -25,34 +36,43 @@ def command(
             "For the steward's eyes: these counts are not private.",
         ),
     ] = False,
+    like: Like = None,
+    n: ImaginedRows = None,
+    runs: Runs = 5,
     input: Input = None,
     output: Output = None,
     rows: Rows = None,
     set_: Set = None,
     json: Json = False,
 ) -> None:
-    """Check a spec without data: what it means in words, every question, its noise, its cost.
+    """Check a spec without data: what it means in words, every question, its noise, its cost, its error.
 
-    The questions are those of a release of a uniform table with as many rows as the spec's rows_hint
-    (else its rows, else 10,000): a mechanism may choose others for the real number of rows.
+    The questions are those of a release of a uniform table, or of one like a public table, with as many rows
+    as the spec's rows_hint (or as --n says): a mechanism may choose others for the real number of rows.
+    Errors are simulated on that table; the real ones are near to them if the data are like it.
     """
     from dpsynth_cli.audit import guarantee
-    from dpsynth_cli.imagine import imagine
+    from dpsynth_cli.predict import predict
 
     wanted = loaded(spec, set_, input, output, rows)
-    count = wanted.domain.rows_hint or wanted.rows or IMAGINED_ROWS
-    model, accountant, bill = imagine(wanted, count)
-    report: dict[str, Any] = {
-        "spec": wanted.effective,
-        "guarantee": guarantee(wanted),
-        "imagined_rows": count,
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "spent": str(accountant.spent),
-        "charges": [charge.as_json() for charge in bill],
-        "chosen": model.facts,
-        "notes": list(model.notes),
-    }
+    if wanted.mechanism.stream:
+        from dpsynth_cli.stream import check
+
+        check(wanted)
+    report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted)}
+    if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
+        table, count = imagined(wanted, like, n)
+        prediction, last = predict(wanted, count, table, runs)
+        report |= {
+            "imagined_rows": count,
+            "currency": last.accountant.currency,
+            "total": str(last.accountant.total),
+            "spent": str(last.accountant.spent),
+            "charges": [charge.as_json() for charge in last.bill],
+            "chosen": last.model.facts,
+            "notes": list(last.model.notes),
+            "prediction": {"reference": like or "uniform"} | prediction.as_json(),
+        }
     if data:
         from contextlib import closing
         from dataclasses import asdict
@@ -69,20 +89,28 @@ def command(
 
 
 def _show(spec: Spec, report: dict[str, Any]) -> None:
-    from fractions import Fraction
-
     from rich.console import Console
-    from rich.table import Table
-
-    from dpsynth_cli.audit import short
 
     console = Console(highlight=False)
     console.print(
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    if "charges" in report:
+        _show_questions(console, report)
+    if "data" in report:
+        _show_data(console, report["data"])
+
+
+def _show_questions(console: Any, report: dict[str, Any]) -> None:
+    from fractions import Fraction
+
+    from rich.table import Table
+
+    from dpsynth_cli.audit import short
+
     table = Table(
-        title=f"What it would ask, imagined for a uniform table of {report['imagined_rows']:,} rows",
+        title=f"What it would ask, imagined for {_reference(report)} of {report['imagined_rows']:,} rows",
         title_justify="left",
     )
     for name in ("step", "question", "cells", "noise", "sd of a cell", f"cost ({report['currency']})"):
@@ -98,10 +126,44 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     if worst := report["chosen"].get("at_worst"):
         seconds, megabytes = (math.ceil(worst["seconds"]), math.ceil(worst["bytes"] / 1e6))
         console.print(f"Takes at most about {seconds:,} s and {megabytes:,} MB, besides reading and writing.")
+    _show_prediction(console, report)
     for note in report["notes"]:
         console.print(f"note: {note}")
-    if "data" in report:
-        _show_data(console, report["data"])
+
+
+def _reference(report: dict[str, Any]) -> str:
+    like = report["prediction"]["reference"]
+    return "a uniform table" if like == "uniform" else f"a table like {like}"
+
+
+def _show_prediction(console: Any, report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from dpsynth_cli.evaluate.lines import TARGETS
+    from dpsynth_cli.evaluate.report import bound_words
+
+    prediction = report["prediction"]
+    if prediction["errors"]:
+        runs = prediction["runs"]
+        table = Table(
+            title=f"Predicted error on {_reference(report)} (mean of {runs} run{'s' * (runs != 1)})",
+            title_justify="left",
+        )
+        table.add_column("target")
+        table.add_column("error", justify="right")
+        table.add_column("what it is")
+        for name, value in prediction["errors"].items():
+            table.add_row(name, f"{value:.3g}", TARGETS[name][0])
+        console.print(table)
+    if prediction["paper_bound_w1"] is not None:
+        console.print(
+            "The paper's bound on the mean W1 (l_inf, unit cube) for the printed algorithm, any data: "
+            f"{bound_words(prediction['paper_bound_w1'])}."
+        )
+    console.print(
+        f"Predicted cost: about {prediction['cpu_seconds']:.2g} s of processor time and "
+        f"{prediction['memory_bytes'] / 1e6:.0f} MB of memory."
+    )
 
 
 def _question(line: dict[str, Any]) -> str:

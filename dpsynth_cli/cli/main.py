@@ -14,7 +14,20 @@ from typing import Any, TextIO, cast
 import typer
 
 from dpsynth_cli import __version__
-from dpsynth_cli.cli import budget, check, init, mechanisms, release, sample, verify
+from dpsynth_cli.cli import (
+    budget,
+    check,
+    evaluate,
+    init,
+    mechanisms,
+    plan,
+    record,
+    release,
+    report,
+    sample,
+    stream,
+    verify,
+)
 from dpsynth_cli.errors import DpsynthError
 
 app = typer.Typer(
@@ -28,9 +41,14 @@ app = typer.Typer(
 )
 app.command("init")(init.command)
 app.command("check")(check.command)
+app.command("plan")(plan.command)
 app.command("release")(release.command)
 app.command("sample")(sample.command)
 app.command("verify")(verify.command)
+app.command("evaluate")(evaluate.command)
+app.command("report")(report.command)
+app.command("record")(record.command)
+app.add_typer(stream.app, name="stream")
 app.add_typer(budget.app, name="budget")
 app.command("mechanisms")(mechanisms.command)
 

@@ -47,7 +47,9 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
     from dataclasses import fields
 
     parameters = [
-        {"name": parameter.name, "default": parameter.default} | dict(parameter.metadata)
+        {"name": parameter.name, "default": parameter.default}
+        | dict(parameter.metadata)
+        | {"structure": dict(shape.schema) if (shape := parameter.metadata["structure"]) else None}
         for parameter in fields(mechanism.params)
     ]
     return {
@@ -85,6 +87,7 @@ def _print_one(mechanism: Mechanism) -> None:
     for parameter in fields(mechanism.params):
         stated = parameter.metadata
         default = "auto" if parameter.default is None and stated["auto"] else str(parameter.default)
+        default = "none" if parameter.default == () else default
         table.add_row(parameter.name, default, stated_range(stated), stated["help"])
     console.print(table, "")
     table = _table("stage", "default weight in mechanism.split")

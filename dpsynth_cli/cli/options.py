@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from dpsynth_cli.evaluate.tables import Table
     from dpsynth_cli.spec import Spec
+
+IMAGINED_ROWS = 10_000
 
 SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="The YAML spec.")]
 Set = Annotated[
@@ -36,6 +39,23 @@ LedgerPath = Annotated[
         "--ledger", metavar="FILE", help="The ledger; else $DPSYNTH_LEDGER, else the user's data folder."
     ),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        "--like",
+        metavar="FILE",
+        help="A public table with the same columns to predict with; default: uniform.",
+    ),
+]
+ImaginedRows = Annotated[
+    int | None,
+    typer.Option(
+        "--n",
+        min=1,
+        help="Imagine so many rows; default: rows_hint, else rows, else those of --like, else 10,000.",
+    ),
+]
+Runs = Annotated[int, typer.Option("--runs", min=0, help="Simulated releases that errors are the mean of.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
@@ -47,6 +67,16 @@ def loaded(
     from dpsynth_cli.spec import load_spec
 
     return load_spec(path, sets or (), input=input, output=output, rows=rows)
+
+
+def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:
+    """The public table to predict with, if one was named, and the number of rows to imagine."""
+    from dpsynth_cli.evaluate.tables import read_table
+    from dpsynth_cli.imagine import REFERENCE_ROWS
+
+    table = read_table(like, spec.domain, spec.csv, REFERENCE_ROWS) if like else None
+    known = table.rows if table else None
+    return table, rows or spec.domain.rows_hint or spec.rows or known or IMAGINED_ROWS
 
 
 def print_json(document: Any) -> None:

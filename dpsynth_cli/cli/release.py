@@ -55,6 +55,7 @@ def command(
     Running the same spec again is a second release and is charged again. The charge is in the ledger
     before the first row is read.
     """
+    from dpsynth_cli import grouped
     from dpsynth_cli import release as releases
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.trusted.ledger import Ledger, ledger_path
@@ -62,12 +63,18 @@ def command(
     wanted = loaded(spec, set_, input, output, rows)
     if json and wanted.output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
+    groups = wanted.privacy.epsilon is None
+    if groups and engine != "local":
+        raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")
     with (
         _engine(engine, engine_address) as chosen,
         Ledger(ledger_path(ledger)) as book,
         progress_bar(quiet or wanted.output == "-") as progress,
     ):
-        receipt = (releases.resume if resume else releases.release)(wanted, book, progress, chosen)
+        if groups:
+            receipt = (grouped.resume if resume else grouped.release)(wanted, book, progress)
+        else:
+            receipt = (releases.resume if resume else releases.release)(wanted, book, progress, chosen)
     public = receipt.public
     if json:
         print_json(
@@ -76,7 +83,7 @@ def command(
                 "rows": receipt.rows,
                 "files": receipt.files,
                 "guarantee": public["guarantee"],
-                "spent": public["budget"]["spent"],
+                "spent": public["budget"].get("spent"),
                 "currency": public["budget"]["currency"],
                 "ledger": public["budget"]["ledger"],
                 "warnings": public["warnings"],
@@ -104,8 +111,13 @@ def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | N
 
 def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
     guarantee, ledger = public["guarantee"], public["budget"]["ledger"]
-    delta = f", delta = {guarantee['delta']}" if guarantee["delta"] else ""
+    delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
     typer.echo(f"{rows:,} synthetic rows in {files['output']}")
+    if "epsilon" not in guarantee:
+        typer.echo(f"  publish with it: {files['public_audit']}")
+        typer.echo(f"  keep:            {files['audit']} (steward's copy, with what groups tell)")
+        typer.echo(f"  {guarantee['statement']}")
+        return
     typer.echo(f"  publish with it: {files['transcript']}")
     typer.echo(f"                   {files['public_audit']}")
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")

@@ -7,7 +7,8 @@ A row that is drawn in a cell gets its code from the marginal again, so numbers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -53,8 +54,14 @@ class Attribute:
         return codes
 
 
-def attribute(column: Column, marginal: Marginal, most: int) -> Attribute:
-    """The column in at most `most` cells (one more for missing); categories stay as they are."""
+def attribute(column: Column, marginal: Marginal, most: int, cuts: Sequence[int] = ()) -> Attribute:
+    """The column in at most `most` cells (one more for missing); categories stay as they are.
+
+    `cuts` are codes at which a cell must begin, each for one cell more.
+    """
+    if len(cuts):
+        own = attribute(column, _cut(marginal, cuts), most)
+        return replace(own, start=np.union1d(own.start, np.searchsorted(own.marginal.first, cuts)))
     runs = len(marginal.first)
     if column.categorical or runs <= most:
         return Attribute(column, marginal, np.arange(runs))
@@ -62,6 +69,14 @@ def attribute(column: Column, marginal: Marginal, most: int) -> Attribute:
     mass = np.sum(marginal.masses, axis=0)[:values]
     start = joined(mass, most)
     return Attribute(column, marginal, np.append(start, values) if column.nullable else start)
+
+
+def _cut(marginal: Marginal, cuts: Sequence[int]) -> Marginal:
+    """The same marginal, with runs that end at the cuts: their masses are even over their codes."""
+    first = np.union1d(marginal.first, cuts)
+    run = np.searchsorted(marginal.first, first, side="right") - 1
+    width = np.diff(np.append(first, marginal.first[-1] + marginal.width[-1]))
+    return Marginal(first, width, [mass[run] * (width / marginal.width[run]) for mass in marginal.masses])
 
 
 def joined(mass: Floats, most: int) -> Ints:

@@ -17,7 +17,7 @@ Where this is not the printed algorithm (privacy.md):
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -105,8 +105,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     ]
 
     # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
-    deepest = max(len(tree.order) for tree in trees)
-    fractions, weights = _levels(params, deepest, len(columns), omega.neighbours)
+    most = max(len(tree.order) for tree in trees)
+    fractions, weights = measured_levels(params, most, len(columns), omega.neighbours)
     questions = []
     for fraction, share in zip(fractions, budget.split(rest, weights), strict=True):
         cells = tuple(tree.cells(columns, round(fraction * len(tree.order))) for tree in trees)
@@ -128,6 +128,20 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         masses.append(_consistent(measured, tree.volumes(columns), totals[k], params.consistency))
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
+    draw = points(trees, masses, totals, columns, omega.strata)
+    facts = {"depth": [len(tree.order) for tree in trees], "measured_levels": len(fractions)}
+    return Model(round(sum(totals)), draw, facts=facts)
+
+
+def points(
+    trees: Sequence[Tree],
+    masses: Sequence[Floats],
+    totals: Sequence[float],
+    columns: tuple[Column, ...],
+    strata: str | None = None,
+) -> Callable[[int, np.random.Generator], Iterator[Block]]:
+    """Rows in the leaves of each class's tree, as many in each as its mass says, uniform inside."""
+
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         # The leaves in order; every block takes each so-many-th of them, so that all blocks look alike, and
         # is mixed at last, in the cache.
@@ -148,12 +162,11 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
                 )[mixed]
                 for a, column in enumerate(columns)
             }
-            if omega.strata:
-                block[omega.strata] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[mixed]
+            if strata:
+                block[strata] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[mixed]
             yield block
 
-    facts = {"depth": [len(tree.order) for tree in trees], "measured_levels": len(fractions)}
-    return Model(round(sum(totals)), draw, facts=facts)
+    return draw
 
 
 def _consistent(
@@ -198,15 +211,23 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
 def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction) -> list[int]:
     lone = Question("counts", CellCounts(Cells(())), rest, omega.strata)
     epsilon = math.sqrt(2) / max(ask.sd(lone), 1e-9)
-    d = len(omega.modelled)
+    columns, rule = omega.modelled, params.consistency
+    chosen = [params.depth or depth_for(epsilon, rows, columns, rule) for rows in sizes.rows]
+    return [min(deepest(columns), depth) for depth in chosen]
+
+
+def depth_for(epsilon: float, rows: float, columns: tuple[Column, ...], rule: str = "wls") -> int:
+    """r = log2(epsilon n), a little more or less."""
+    d = len(columns)
     # Measured: few rows a leaf do no harm where the posterior decides, and every column needs its halvings.
-    more = min(3 * d - 7, 4) if params.consistency == "wls" else min(d - 2, 0)  # else Corollary 3.11
-    most = min(DEEPEST, sum(column.bits for column in omega.modelled))
-    depths = []
-    for rows in sizes.rows:
-        r = params.depth or round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) + more))
-        depths.append(min(most, max(1, r)))
-    return depths
+    more = min(3 * d - 7, 4) if rule == "wls" else min(d - 2, 0)  # else Corollary 3.11
+    r = round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) + more))
+    return min(deepest(columns), max(1, r))
+
+
+def deepest(columns: tuple[Column, ...]) -> int:
+    """As often as Omega can be halved."""
+    return min(DEEPEST, sum(column.bits for column in columns))
 
 
 def _tempered(r: float) -> float:
@@ -214,7 +235,7 @@ def _tempered(r: float) -> float:
     return r if r <= 18 else 18 + (r - 18) / 2
 
 
-def _levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float], list[float]]:
+def measured_levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float], list[float]]:
     """The measured levels, as parts of the depth, and their weights in the split."""
     if r == 0:
         return [1.0], [1.0]
@@ -254,6 +275,13 @@ def paper_bound(d: int, epsilon: float, n: float, neighbours: str = "add_remove"
     return 1.5 * moved * total**2 / (epsilon * n) + 2.0 ** -(r // d)
 
 
+def bound(omega: Domain, params: Params, epsilon: float, n: float) -> float | None:
+    """The paper's bound for all columns together; it does not speak of strata or copulas."""
+    if omega.strata is not None or params.transform != "none":
+        return None
+    return paper_bound(len(omega.columns), epsilon, n, omega.neighbours)
+
+
 def fits(omega: Domain, params: Params) -> list[str]:
     problems = []
     if not 1 <= len(omega.modelled) <= 5:
@@ -288,4 +316,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "marginals": 0.4, "counts": 0.6},
     fits=fits,
+    bound=bound,
 )

@@ -27,6 +27,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
+from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.numeric.transport import closest, effort, levelled
 from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Model, Question
@@ -147,9 +148,7 @@ def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
 
 def _edges(column: Column, axis: Axis) -> Ints:
     """The first code of each cell, and the end: codes are cut alike, missing is the last cell."""
-    k = axis.length - column.nullable
-    edges = -(-np.arange(k + 1) * column.size // k)
-    return np.append(edges, column.codes) if column.nullable else edges
+    return even_edges((column.size, column.nullable), axis.length - column.nullable)
 
 
 def _cells(omega: Domain, lattice: Lattice) -> Cells:

@@ -18,7 +18,11 @@ class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split.
+    stage's name to its default weight in the split. `bound` is the paper's bound on the expected W1
+    (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None. One with `stream`
+    takes its rows push by push (`dpsynth stream`); its `run` is only what the first push would ask.
+    `private` says whether the parameters ask for a differentially private release; where they do not, `run`
+    is never called (see `grouped.py`).
     """
 
     name: str
@@ -29,6 +33,25 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
+    bound: Callable[[Domain, Any, float, float], float | None] = field(
+        default=lambda domain, params, epsilon, n: None
+    )
+    stream: bool = False
+    private: Callable[[Any], bool] = field(default=lambda params: True)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A parameter that is more than one word or number: what it may be, in words and as a JSON Schema.
+
+    `read` gets lists, dictionaries by name, texts as written and None, and gives back what is kept, of the
+    same kinds (and the same again when it reads that); ValueError says what the value must be. It knows no
+    column: what concerns the declared columns is for the mechanism's `fits`.
+    """
+
+    allowed: str
+    schema: Mapping[str, Any]
+    read: Callable[[Any], Any]
 
 
 def parameter(
@@ -40,15 +63,24 @@ def parameter(
     high: float | None = None,
     whole: bool = True,
     auto: bool = False,
+    structure: Structure | None = None,
 ) -> Any:
     """A field of a mechanism's Params with its stated range.
 
-    One of `choices`; or a number in [low, high] (whole by default); `auto` also allows the word auto,
-    which is None in the dataclass.
+    One of `choices`; or a number in [low, high] (whole by default); or lists and keys of a `structure`;
+    `auto` also allows the word auto, which is None in the dataclass.
     """
     return field(
         default=default,
-        metadata={"help": help, "choices": choices, "low": low, "high": high, "whole": whole, "auto": auto},
+        metadata={
+            "help": help,
+            "choices": choices,
+            "low": low,
+            "high": high,
+            "whole": whole,
+            "auto": auto,
+            "structure": structure,
+        },
     )
 
 

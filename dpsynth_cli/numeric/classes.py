@@ -24,7 +24,7 @@ class Sums:
     """Noisy sums over K classes, each with the variance of its noise.
 
     sizes (K, at least 1); first, of y (K x d); second, of y y^T over all rows (d x d); by_class, of y y^T
-    (K x d x d), where it was asked for.
+    (K x d x d), where it was asked for. Coordinates lie between `low` and 1/2.
     """
 
     sizes: Floats
@@ -35,6 +35,7 @@ class Sums:
     second_noise: float
     by_class: Floats | None = None
     class_noise: float = 0.0
+    low: Floats | float = -0.5
 
     @property
     def weights(self) -> Floats:
@@ -67,15 +68,16 @@ def centred(sums: Sums) -> Floats:
     all means are near it. The one unknown factor is taught by all classes and columns together.
     """
     mean, noise, weights = sums.mean, sums.mean_noise, sums.weights
-    pooled = np.clip(weights @ mean, -0.5, 0.5)
+    pooled = np.clip(weights @ mean, sums.low, 0.5)
     if len(mean) == 1:
         return np.asarray(pooled[None])
     away = mean - pooled
     expected = float(weights @ noise) * mean.shape[1] * (1 - 1 / len(mean))
     between = max(float(weights @ (away**2).sum(axis=1)) - expected, 0.0)
-    prior = room(pooled) * (between / max(float(room(pooled).sum()), 1e-12))
+    free = room(pooled, sums.low)
+    prior = free * (between / max(float(free.sum()), 1e-12))
     keep = prior / np.maximum(prior + noise[:, None], 1e-300)
-    return np.asarray(np.clip(pooled + keep * away, -0.5, 0.5))
+    return np.asarray(np.clip(pooled + keep * away, sums.low, 0.5))
 
 
 def fitted(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spread]]:
@@ -125,12 +127,13 @@ def _spreads(sums: Sums, keep: int | None) -> list[Spread]:
     centres, weights = centred(sums), sums.weights
     inside, tau = pooled_covariance(sums)
     found = axes(inside, tau, keep)
-    left = _left_over(inside, found, tau, weights @ room(centres))
+    free = room(centres, sums.low)
+    left = _left_over(inside, found, tau, weights @ free)
     along = float(found.values.sum())
     explained = along / max(float(np.trace(inside)), along) if along else 0.0
 
     # Inside a class a column varies as far as the class's mean leaves room for.
-    scale = np.sqrt(room(centres) / np.maximum(weights @ room(centres), 1e-4))
+    scale = np.sqrt(free / np.maximum(weights @ free, 1e-4))
     spreads = []
     for k, own in enumerate(scale):
         factor = own[:, None] * found.vectors * np.sqrt(found.values)

@@ -43,6 +43,17 @@ def turns(columns: Sequence[Size], depth: int) -> tuple[int, ...]:
     return tuple(order)
 
 
+def even_edges(column: Size, cells: int) -> Ints:
+    """The first code of each of so many cells, and the end: values are cut alike, missing is one cell more.
+
+    >>> even_edges((10, True), 4).tolist()
+    [0, 3, 5, 8, 10, 11]
+    """
+    values, nullable = column
+    edges = -(-np.arange(cells + 1, dtype=np.int64) * values // cells)
+    return np.append(edges, values + 1) if nullable else edges
+
+
 def code_ranges(column: Size, bits: int) -> tuple[Ints, Ints]:
     """The first code and the number of codes of each of a column's 2^bits cells.
 
@@ -53,7 +64,7 @@ def code_ranges(column: Size, bits: int) -> tuple[Ints, Ints]:
     if nullable and not bits:
         return np.zeros(1, np.int64), np.array([values + 1])
     cells = 1 << (bits - nullable)
-    edges = -(-np.arange(cells + 1, dtype=np.int64) * values // cells)
+    edges = even_edges((values, False), cells)
     first, count = edges[:-1], np.diff(edges)
     if nullable:
         missing = np.zeros(cells, np.int64)

@@ -35,13 +35,13 @@ def finely(values: Floats) -> Floats:
     return np.asarray(np.rint(values * 2.0**28) * 2.0**-28)
 
 
-def room(mean: Floats) -> Floats:
-    """The largest variance that a coordinate of this mean can have: that of a coin between the bounds.
+def room(mean: Floats, low: Floats | float = -0.5) -> Floats:
+    """The largest variance that a coordinate of this mean can have: that of a coin between low and 1/2.
 
     >>> room(np.array([0.0, 0.5, -0.9])).tolist()
     [0.25, 0.0, 0.0]
     """
-    return np.asarray(np.maximum(0.25 - mean**2, 0.0))
+    return np.asarray(np.maximum((mean - low) * (0.5 - mean), 0.0))
 
 
 def reach(vectors: Floats) -> Floats:
@@ -102,3 +102,13 @@ def to_codes(y: Floats, sizes: Sequence[int], rng: Generator) -> list[Ints]:
         x += 0.5 if size > FINE else rng.random(len(x))
         codes.append(x.astype(np.int64))
     return codes
+
+
+def chosen(y: Floats, rng: Generator) -> Ints:
+    """One code for each row (one column each), by its coordinates: as likely as they are large.
+
+    >>> chosen(np.array([[0.5, -0.1, 0.0], [0.0, 0.3, 0.0]]), np.random.default_rng(0))[:2].tolist()
+    [0, 1]
+    """
+    up_to = np.cumsum(np.maximum(y, 0.0) + 1e-9, axis=0)
+    return np.asarray((up_to[:-1] <= rng.random(y.shape[1]) * up_to[-1]).sum(axis=0))

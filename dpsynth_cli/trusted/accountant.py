@@ -2,8 +2,9 @@
 
 Claim. The costs of all questions that were charged never add up to more than the total, exactly; whether
 a charge is refused depends on the costs alone, never on an answer. Without a delta the currency is
-pure epsilon (discrete Laplace noise, costs add up); with one it is the rho of zero-concentrated differential
-privacy (discrete Gaussian noise, rho adds up), which is converted to (epsilon, delta) once, for the total.
+pure epsilon (discrete Laplace or cube noise, costs add up); with one it is the rho of zero-concentrated
+differential privacy (discrete Gaussian noise, rho adds up), which is converted to (epsilon, delta) once,
+for the total.
 A stop at the total is a valid filter even for shares chosen from earlier answers (Feldman and
 Zrnic 2021; Whitehouse et al. 2023).
 """
@@ -29,8 +30,8 @@ _NEXT_STEP = (
 class Price:
     """What one question costs, and the noise it gets for that."""
 
-    noise: Literal["discrete_laplace", "discrete_gaussian", "none"]
-    parameter: Fraction  # the scale of Laplace, sigma^2 of Gaussian noise; 0 for none
+    noise: Literal["discrete_laplace", "discrete_cube", "discrete_gaussian", "none"]
+    parameter: Fraction  # the scale of Laplace and cube, sigma^2 of Gaussian noise; 0 for none
     cost: Fraction  # in the release's currency
     sd: float  # standard deviation of the noise on one number: public
 
@@ -65,8 +66,17 @@ class Accountant:
         """A budget of (epsilon, delta)-differential privacy, kept as the rho that implies it."""
         return cls("rho", rho_of_epsilon(epsilon, delta), Fraction(epsilon), Fraction(delta))
 
-    def price(self, share: Fraction, l1: Fraction | int, l2_squared: Fraction | int) -> Price:
+    def price(
+        self,
+        share: Fraction,
+        l1: Fraction | int,
+        l2_squared: Fraction | int,
+        cube: tuple[int, int] | None = None,
+    ) -> Price:
         """The noise that a share of the budget buys, for a statistic of these sensitivities.
+
+        `cube` says how far any one integer of it moves, and how many integers a block has: where they all
+        move at once, noise from a cube is less than half of Laplace noise. Pure epsilon takes the smaller.
 
         Depends on the arguments and the total alone, and charges nothing. A statistic that no row can move
         is free. Raises ValueError where the noise would not fit in 64 bits.
@@ -80,6 +90,10 @@ class Accountant:
         from dpsynth_cli.trusted.noise import check_scale, representable_sigma2
 
         if self.currency == "epsilon":
+            if cube is not None:
+                scale, size = check_scale(cube[0] / cost), cube[1]
+                if 2 * scale >= size + 16 and cube_sd(scale, size) < laplace_sd(l1 / cost):
+                    return Price("discrete_cube", scale, cost, cube_sd(scale, size))
             scale = check_scale(l1 / cost)
             return Price("discrete_laplace", scale, cost, laplace_sd(scale))
         sigma2 = representable_sigma2(l2_squared / (2 * cost))
@@ -117,6 +131,17 @@ def laplace_sd(scale: Fraction) -> float:
     """sqrt(2r)/(1-r), r = exp(-1/scale): the standard deviation of discrete Laplace noise."""
     x = float(min(1 / scale, Fraction(1000)))  # beyond that it is 0 as a float
     return math.sqrt(2 * math.exp(-x)) / -math.expm1(-x)
+
+
+def cube_sd(scale: Fraction, size: int) -> float:
+    """The standard deviation of one integer of discrete cube noise, for scales above 8.
+
+    It is uniform in {-m..m}, so of variance m(m+1)/3, where m + 1/2 is nearly Gamma(size + 1, scale).
+
+    >>> round(cube_sd(Fraction(100), 64) / laplace_sd(Fraction(6400)), 3)
+    0.418
+    """
+    return float(scale) * math.sqrt((size + 1) * (size + 2) / 3)
 
 
 def gaussian_sd(sigma2: Fraction) -> float:

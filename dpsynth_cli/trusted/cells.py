@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints
+from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints, RowScores, Scored
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
 
@@ -55,17 +55,38 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         raise ValueError("edges must cover all codes")
     if isinstance(axis, Affine):
         q = 2**axis.bits - 1
-        fits = len(axis.weights) == len(axis.columns) and 1 <= axis.bits <= 28
+        width = sum(omega[name].width for name in axis.columns)
+        fits = len(axis.weights) == width and 1 <= axis.bits <= 28
         if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
             raise ValueError("weights do not fit")
+    if isinstance(axis, Scored):
+        if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
+            raise ValueError("scores are of the cells of one column each")
+        sizes = [axis_cells(inner, omega) for inner in axis.attributes]
+        if not sizes or sizes != [len(row) for row in axis.scores]:
+            raise ValueError("scores do not fit their axes")
+        if max(sum(max(map(abs, row)) for row in axis.scores), *map(abs, axis.edges)) >= 2**62:
+            raise ValueError("scores do not fit in 64 bits")
+        for inner in axis.attributes:
+            check_axis(inner, omega)
 
 
 def cells_of(axis: Axis, codes: Mapping[str, np.ndarray], omega: Domain) -> np.ndarray:
     """The cell of each row on one axis."""
     if isinstance(axis, Affine):
         score = np.zeros(_rows(codes), dtype=np.int64)
-        for name, weight in zip(axis.columns, axis.weights, strict=True):
-            score += weight * centred(codes[name], omega[name], axis.bits)
+        weights = np.asarray(axis.weights, dtype=np.int64)
+        for name in axis.columns:
+            own, weights = np.split(weights, [omega[name].width])
+            if omega[name].type == "nominal":
+                score += (own * (2**axis.bits - 1))[codes[name]]
+            else:
+                score += own[0] * centred(codes[name], omega[name], axis.bits)
+        return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
+    if isinstance(axis, Scored):
+        score = np.zeros(_rows(codes), dtype=np.int64)
+        for inner, row in zip(axis.attributes, axis.scores, strict=True):
+            score += np.asarray(row, dtype=np.int64)[cells_of(inner, codes, omega)]
         return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
     column, u = omega[axis.column], codes[axis.column]
     if column.codes <= TABLE:
@@ -98,7 +119,10 @@ def fixed_point(u: np.ndarray, column: Column, bits: int) -> Ints:
     last = column.size - 1
     if last == 0:
         return np.zeros(len(u), dtype=np.int64)
-    x = (2 * u.astype(np.int64) * q + last) // (2 * last)
+    x = u.astype(np.int64)
+    x *= 2 * q
+    x += last
+    x //= 2 * last
     return np.where(u == column.size, 0, x) if column.nullable else x
 
 
@@ -108,6 +132,13 @@ def centred(u: np.ndarray, column: Column, bits: int) -> Ints:
         return np.zeros(len(u), dtype=np.int64)
     z = 2 * fixed_point(u, column, bits) - (2**bits - 1)
     return np.where(u == column.size, 0, z) if column.nullable else z
+
+
+def coordinates(u: np.ndarray, column: Column, bits: int) -> list[Ints]:
+    """z of one column: centred; of a nominal one q at the row's code and 0 at all others."""
+    if column.type != "nominal":
+        return [centred(u, column, bits)]
+    return [np.where(u == code, 2**bits - 1, 0) for code in range(column.codes)]
 
 
 def clipped(z: Ints, bound: int) -> Ints:
@@ -126,6 +157,19 @@ def clipped(z: Ints, bound: int) -> Ints:
         square = (z * z).sum(axis=1)
         factor = 1.0 - 2.0**-20
     return z
+
+
+def row_scores(statistic: RowScores, codes: Mapping[str, np.ndarray], omega: Domain) -> Ints:
+    """Each row's coordinates, of integer norm at most the bound; integers, of that row alone."""
+    scores = [
+        np.asarray(row, dtype=np.int64)[cells_of(axis, codes, omega)]
+        for row, axis in zip(statistic.scores, statistic.axes, strict=True)
+    ]
+    w = np.zeros((len(scores[0]), len(statistic.weights)), dtype=np.int64)
+    for f, weights in enumerate(statistic.weights):
+        for score, weight in zip(scores, weights, strict=True):
+            w[:, f] += weight * score
+    return clipped(w, statistic.bound)
 
 
 def _rows(codes: Mapping[str, np.ndarray]) -> int:

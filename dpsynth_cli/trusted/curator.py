@@ -14,9 +14,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Answer, Asking, Ints, Question, as_json
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores, as_json
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.noise import discrete_gaussian, discrete_laplace, representable_sigma2
+from dpsynth_cli.trusted.noise import (
+    discrete_cube,
+    discrete_gaussian,
+    discrete_laplace,
+    representable_sigma2,
+)
 from dpsynth_cli.trusted.prices import Charge, charge_for
 from dpsynth_cli.trusted.source import SystemSource, Words
 
@@ -66,6 +72,10 @@ def open_curator(
             sums, _ = sum_over([charge.question for charge in fresh])
             given = []
             for charge, exact in zip(fresh, sums, strict=True):
+                if len(exact) != sum(charge.lengths):
+                    raise FileError("the number of rows changed while they were read.", "")
+                if isinstance(charge.question.statistic, RowScores):
+                    exact = mixed(exact, len(charge.question.statistic.weights), source)
                 noisy = exact + noise_for(charge, omega, source)
                 given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
             record(fresh, given)
@@ -78,13 +88,27 @@ def open_curator(
     return Asking(answer, sd)
 
 
+def mixed(scores: Ints, r: int, source: Words) -> Ints:
+    """Rows of r integers in a secret random order.
+
+    Claim: the result's distribution is a function of the rows as a set. The order in which rows are read is
+    not a function of each row alone (a broken record is put behind the others), so it must not matter: for
+    two tables that differ in one row, pair their orders so that the others are at the same places.
+    """
+    rows = scores.reshape(-1, r)
+    # Sorting 128 random bits a row; that two rows draw the same has probability below rows^2 / 2^129.
+    return np.asarray(rows[np.lexsort((source.words64(len(rows)), source.words64(len(rows))))].ravel())
+
+
 def noise_for(charge: Charge, omega: Domain, source: Words) -> Ints:
-    """Independent noise for every integer of the answer, empty cells and empty classes too."""
+    """Noise for every integer of the answer, empty cells and empty classes too; independent blocks."""
     size, price = sum(charge.lengths), charge.price
     if price.noise == "none":
         return np.zeros(size, dtype=np.int64)
     if price.noise == "discrete_laplace":
         return discrete_laplace(price.parameter, size, source)
+    if price.noise == "discrete_cube":
+        return np.concatenate([discrete_cube(price.parameter, length, source) for length in charge.lengths])
     if not charge.sensitivity.half_above:
         return discrete_gaussian(price.parameter, size, source)
     # Recipe F: the diagonal of each block's upper triangle has the full variance, the rest half of it.

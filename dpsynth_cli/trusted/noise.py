@@ -1,7 +1,8 @@
-"""Exact discrete Laplace and discrete Gaussian noise: the only code that makes privacy noise.
+"""Exact discrete Laplace, Gaussian and cube noise: the only code that makes privacy noise.
 
 Claim. Given uniform random words, every integer x comes out with probability *exactly* proportional
-to exp(-|x|/scale) or exp(-x^2/(2 sigma^2)): no floating point, no truncated tail, no "up to 2^-k".
+to exp(-|x|/scale) or exp(-x^2/(2 sigma^2)), and every vector of integers to exp(-max |x_i|/scale): no
+floating point, no truncated tail, no "up to 2^-k".
 The words (`source.py`) are pseudo-random, so the privacy guarantee is computational. The run time depends
 on the noise drawn, never on data: nothing here ever sees data.
 
@@ -77,6 +78,16 @@ def _laplace_coins(scale: Fraction) -> LaplaceCoins:
 
 
 def _laplace_chunk(coins: LaplaceCoins, n: int, source: Words) -> NDArray[np.int64]:
+    # X = 0 if Z, else sign (1 + G), Z ~ Bernoulli((1-r)/(1+r)): two-sided without rejection.
+    x = _geometric_chunk(coins, n, source)
+    x += 1
+    sign = 1 - 2 * (source.words16(n) & np.uint16(1)).astype(np.int8)
+    sign *= ~coins.zero.flips(n, source)
+    x *= sign
+    return x
+
+
+def _geometric_chunk(coins: LaplaceCoins, n: int, source: Words) -> NDArray[np.int64]:
     # G, from its highest digits down, eight at a time: adding bytes is faster than adding integers.
     x = np.zeros(n, np.int64)
     for start in reversed(range(0, len(coins.low), 8)):
@@ -88,11 +99,6 @@ def _laplace_chunk(coins: LaplaceCoins, n: int, source: Words) -> NDArray[np.int
         x |= byte
     for i in coins.high.flips(n, source).nonzero()[0]:
         x[i] = _with_high_part(int(x[i]), coins, source)
-    # X = 0 if Z, else sign (1 + G), Z ~ Bernoulli((1-r)/(1+r)): two-sided without rejection.
-    x += 1
-    sign = 1 - 2 * (source.words16(n) & np.uint16(1)).astype(np.int8)
-    sign *= ~coins.zero.flips(n, source)
-    x *= sign
     return x
 
 
@@ -105,6 +111,48 @@ def _with_high_part(low: int, coins: LaplaceCoins, source: Words) -> int:
     if g + 1 >= 1 << 63:
         raise OverflowError("a noise value does not fit in 64 bits")
     return g
+
+
+# ---- discrete cube ---------------------------------------------------------------------------------
+
+
+def discrete_cube(scale: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:
+    """One vector of `size` integers with P(x) proportional to t^max|x_i|, t = exp(-1/scale), exactly.
+
+    Added to an integer statistic that one row moves by at most D in *every* integer it gives
+    (D/scale)-differential privacy (the K-norm mechanism of Hardt and Talwar, 2010, for the cube).
+
+    t^k is (1-t) times the sum of t^m over m >= k. So m is drawn with weight t^m (2m+1)^size, and x uniformly
+    in {-m..m}^size. m itself by rejection: the sum of size + 1 geometric variables has weight
+    t^m (m+1)(m+2)...(m+size)/size!, and is kept with probability prod of (2m+1)/(2m+2i), i = 1..size. That is
+    about exp(-size/(2 scale)), so a scale below a quarter of the size is refused.
+    """
+    scale = check_scale(scale)
+    _check_size(size)
+    if 4 * scale < size:
+        raise ValueError("the scale of discrete cube noise must be at least a quarter of its size")
+    if size == 0:
+        return np.empty(0, np.int64)
+    coins = _laplace_coins(scale)
+    while True:
+        parts = [min(CHUNK, size + 1 - start) for start in range(0, size + 1, CHUNK)]
+        m = sum(sum(_geometric_chunk(coins, n, source).tolist()) for n in parts)
+        if m >= 1 << 61:
+            raise OverflowError("a noise value does not fit in 64 bits")
+        bounds = 2 * (np.uint64(m) + np.arange(1, size + 1, dtype=np.uint64))
+        if (_uniform(bounds, source) <= np.uint64(2 * m)).all():
+            x = _uniform(np.full(size, 2 * m + 1, np.uint64), source).astype(np.int64)
+            return np.asarray(x - m)
+
+
+def _uniform(bounds: NDArray[np.uint64], source: Words) -> NDArray[np.uint64]:
+    """Independent integers, each uniform in 0 .. bound-1 (bounds up to 2^63): words of as many bits as the
+    largest bound has, drawn again where they are not below their own."""
+    mask = np.uint64((1 << int(bounds.max()).bit_length()) - 1)
+    values: NDArray[np.uint64] = source.words64(len(bounds)) & mask
+    while len(again := (values >= bounds).nonzero()[0]):
+        values[again] = source.words64(len(again)) & mask
+    return values
 
 
 # ---- discrete Gaussian -----------------------------------------------------------------------------

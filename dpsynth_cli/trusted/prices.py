@@ -25,17 +25,19 @@ class Charge:
 
     def as_json(self) -> dict[str, Any]:
         """The line as the audit shows it; amounts are exact strings."""
-        norm, value = ("L1", self.sensitivity.l1)
-        if self.price.noise == "discrete_gaussian":
-            norm, value = ("L2 squared", self.sensitivity.l2_squared)
-        parameter = {"discrete_laplace": "scale", "discrete_gaussian": "variance"}.get(self.price.noise)
+        moved, noise = self.sensitivity, self.price.noise
+        norm, value = {
+            "discrete_gaussian": ("L2 squared", moved.l2_squared),
+            "discrete_cube": ("Linf", moved.largest),
+        }.get(noise, ("L1", moved.l1))
+        parameter = {"none": None, "discrete_gaussian": "variance"}.get(noise, "scale")
         line: dict[str, Any] = {
             "step": self.question.step,
             "question": type(self.question.statistic).__name__,
             "columns": sorted(columns_of([self.question])),
             "by": self.question.by,
             "cells": sum(self.lengths),
-            "noise": self.price.noise,
+            "noise": noise,
         }
         if parameter:
             line[parameter] = str(self.price.parameter)
@@ -48,19 +50,20 @@ class Charge:
 def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Charge:
     """The bill for one question; nothing is charged or read by asking for it."""
     check_question(question, omega)
-    moved = sensitivity(question, omega)
+    moved, lengths = sensitivity(question, omega), lengths_of(question, omega)
     if is_free(question, omega):
         price = Price("none", Fraction(0), Fraction(0), 0.0)
     else:
-        price = _price(question, moved, accountant)
-    return Charge(question, lengths_of(question, omega), moved, price)
+        price = _price(question, moved, lengths, accountant)
+    return Charge(question, lengths, moved, price)
 
 
-def _price(question: Question, moved: Sensitivity, accountant: Accountant) -> Price:
+def _price(question: Question, moved: Sensitivity, lengths: tuple[int, ...], accountant: Accountant) -> Price:
     if question.share <= 0:
         raise ValueError("a question needs a positive share")
     try:
-        price = accountant.price(question.share, moved.l1, moved.l2_squared)
+        cube = None if moved.largest is None else (moved.largest, max(lengths))
+        price = accountant.price(question.share, moved.l1, moved.l2_squared, cube)
         if largest_entry(question.statistic) * MAX_ROWS + 64 * price.sd < 2**62:
             return price
     except ValueError:

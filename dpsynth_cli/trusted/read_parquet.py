@@ -16,6 +16,7 @@ from dpsynth_cli.trusted.scan import Piece, Scan, check_names, check_unchanged, 
 from dpsynth_cli.trusted.values import readable
 
 BATCH = 2**18  # rows of a Parquet file in one piece
+VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class ParquetScan:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
+        most = min(BATCH, max(1, VALUES // max(1, len(names))))
         for file in self._files:
             check_unchanged(file.path, file.stamp)
             with (
@@ -71,7 +73,7 @@ class ParquetScan:
                 parquet.ParquetFile(file.path, read_dictionary=file.labels) as opened,
             ):
                 for group in range(file.first, file.first + len(file.groups)):
-                    for batch in opened.iter_batches(BATCH, row_groups=[group], columns=names):
+                    for batch in opened.iter_batches(most, row_groups=[group], columns=names):
                         yield Piece(batch, round(len(batch) * file.bytes_a_row))
             check_unchanged(file.path, file.stamp)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, Statistic, Total
+from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, RowScores, Statistic, Total
 
 MAX_ROWS = 2**34
 
@@ -18,11 +18,15 @@ MAX_ROWS = 2**34
 @dataclass(frozen=True)
 class Sensitivity:
     """L1, and L2 squared. With `half_above`, entries above the diagonal of the symmetric matrix get
-    half the variance, and L2 squared is that of the full matrix (recipe F)."""
+    half the variance, and L2 squared is that of the full matrix (recipe F).
+
+    `largest`, where it is known: the most that any integer of the answer moves, added up over the blocks.
+    """
 
     l1: int
     l2_squared: int
     half_above: bool = False
+    largest: int | None = None
 
 
 def sensitivity(question: Question, omega: Domain) -> Sensitivity:
@@ -31,14 +35,19 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another.
     """
+    if isinstance(question.statistic, RowScores):
+        return _row_scores(question.statistic)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
-    replace = _replace_one(question.statistic, add)
+    replace = _replace_one(question.statistic, add, omega)
     if question.by is None:
         return replace
+    largest = None
+    if add.largest is not None and replace.largest is not None:
+        largest = max(2 * add.largest, replace.largest)
     return Sensitivity(
-        max(2 * add.l1, replace.l1), max(2 * add.l2_squared, replace.l2_squared), add.half_above
+        max(2 * add.l1, replace.l1), max(2 * add.l2_squared, replace.l2_squared), add.half_above, largest
     )
 
 
@@ -56,6 +65,8 @@ def largest_entry(statistic: Statistic) -> int:
             return int((2**bits - 1) ** 2)
         case CellSums(columns=columns, bits=bits) if columns:
             return int(2**bits - 1)
+        case RowScores(bound=bound):
+            return bound
         case _:
             return 1
 
@@ -66,23 +77,33 @@ def clip_bound(moments: Moments) -> int:
     return int(moments.clip * (2**moments.bits - 1))
 
 
-def _add_remove(statistic: Statistic) -> Sensitivity:
+def _row_scores(statistic: RowScores) -> Sensitivity:
+    """One row replaced moves its own r coordinates only, from one point of the ball to another: 2 C in L2,
+    and 2 sqrt(r) C in L1, since |w|_1 <= sqrt(r) |w|_2."""
+    r, c = len(statistic.weights), statistic.bound
+    return Sensitivity(2 * isqrt(r * c * c), 4 * c * c)
+
+
+def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums) -> Sensitivity:
     match statistic:
         case Total() | CellCounts():
             return Sensitivity(1, 1)
         case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
+            # A nominal column has many coordinates, but a row has q at one of them: d counts columns.
             d, q = len(columns), 2**bits - 1
             if degree == 1:
-                plain = Sensitivity(d * q, d * q * q)
+                plain = Sensitivity(d * q, d * q * q, largest=q)
             else:
-                plain = Sensitivity(q * q * d * (d + 1) // 2, q**4 * d * (d + 1) // 2)
+                plain = Sensitivity(q * q * d * (d + 1) // 2, q**4 * d * (d + 1) // 2, largest=q * q)
             if clip is None:
                 return plain
             c = clip_bound(statistic)
+            most = min(q, c) ** degree
             if degree == 1:  # |z|_1 <= sqrt(d) |z|_2
-                return Sensitivity(min(plain.l1, isqrt(d * c * c)), min(plain.l2_squared, c * c))
+                l1 = min(plain.l1, isqrt(d * c * c))
+                return Sensitivity(l1, min(plain.l2_squared, c * c), largest=most)
             # sum over i <= j of |z_i z_j| = (|z|_1^2 + |z|_2^2) / 2; Frobenius norm of z z^T = |z|_2^2
-            return Sensitivity(min(plain.l1, (d + 1) * c * c // 2), min(q**4 * d * d, c**4), True)
+            return Sensitivity(min(plain.l1, (d + 1) * c * c // 2), min(q**4 * d * d, c**4), True, most)
         case Gram(axes=axes, diagonal=diagonal, scores=scores, bits=bits):
             d = len(axes)
             pairs = d * (d + 1) // 2 if diagonal else d * (d - 1) // 2
@@ -95,14 +116,17 @@ def _add_remove(statistic: Statistic) -> Sensitivity:
             return Sensitivity(p * q, p * q * q)
 
 
-def _replace_one(statistic: Statistic, add: Sensitivity) -> Sensitivity:
+def _replace_one(
+    statistic: Total | CellCounts | Moments | Gram | CellSums, add: Sensitivity, omega: Domain
+) -> Sensitivity:
+    both = None if add.largest is None else 2 * add.largest
     match statistic:
         case Moments(degree=1):
-            return Sensitivity(2 * add.l1, 4 * add.l2_squared)
-        case Moments(columns=columns, bits=bits, clip=None):
+            return Sensitivity(2 * add.l1, 4 * add.l2_squared, largest=both)
+        case Moments(columns=columns, bits=bits, clip=None) if all(omega[n].width == 1 for n in columns):
             # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
             # everywhere: L1 is that of one row (proof in README.md); L2 of the triangle is q^2 d.
-            return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2)
+            return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2, largest=both)
         case Gram(axes=axes, scores=scores, bits=bits) if scores is not None:
             cross = len(axes) ** 2 // 4
             unit = (2**bits - 1) ** 2
@@ -110,4 +134,4 @@ def _replace_one(statistic: Statistic, add: Sensitivity) -> Sensitivity:
         case _:
             # Two rows, each moving non-negative (or clipped) entries: at most both moves together,
             # in L2 at right angles or better.
-            return Sensitivity(2 * add.l1, 2 * add.l2_squared, add.half_above)
+            return Sensitivity(2 * add.l1, 2 * add.l2_squared, add.half_above, both)

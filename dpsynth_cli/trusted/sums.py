@@ -8,6 +8,7 @@ the rows were cut into batches, on their order or on the number of workers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -25,24 +26,28 @@ from dpsynth_cli.questions import (
     Ints,
     Moments,
     Question,
+    RowScores,
+    Scored,
     Total,
 )
 from dpsynth_cli.trusted.cells import (
     axis_cells,
     cell_count,
     cells_of,
-    centred,
     check_axis,
     check_cells,
     clipped,
+    coordinates,
     fixed_point,
     path_of,
+    row_scores,
 )
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, clip_bound, largest_entry
 
 Codes = Mapping[str, np.ndarray]
 Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 MAX_CELLS = 2**28
+CHUNK = 2**19  # numbers that are multiplied together: they stay in the processor's cache
 
 
 def classes_of(question: Question, omega: Domain) -> int:
@@ -59,7 +64,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case CellCounts(cells=cells):
             return tuple(cell_count(part, omega) for part in _per_class(cells, classes))
         case Moments(columns=columns, degree=degree):
-            length = len(columns) if degree == 1 else len(columns) * (len(columns) + 1) // 2
+            width = sum(omega[name].width for name in columns)
+            length = width if degree == 1 else width * (width + 1) // 2
         case Gram(axes=axes, diagonal=diagonal, scores=scores):
             sizes = [axis_cells(axis, omega) for axis in axes]
             if scores is not None:
@@ -69,6 +75,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case CellSums(cells=cells, attributes=attributes, columns=columns):
             width = sum(axis_cells(axis, omega) for axis in attributes) + len(columns)
             return tuple(width * cell_count(part, omega) for part in _per_class(cells, classes))
+        case RowScores(weights=weights, rows=rows):
+            length = rows * len(weights)
     return (length,) * classes
 
 
@@ -78,7 +86,10 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
 
     def of_axes(axes: Sequence[Axis]) -> None:
         for axis in axes:
-            names.update(axis.columns if isinstance(axis, Affine) else (axis.column,))
+            if isinstance(axis, Scored):
+                of_axes(axis.attributes)
+            else:
+                names.update(axis.columns if isinstance(axis, Affine) else (axis.column,))
 
     for question in questions:
         if question.by:
@@ -94,7 +105,7 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                 names.update(columns)
             case Moments(columns=columns):
                 names.update(columns)
-            case Gram(axes=axes):
+            case Gram(axes=axes) | RowScores(axes=axes):
                 of_axes(axes)
     return names
 
@@ -121,8 +132,6 @@ def check_question(question: Question, omega: Domain) -> None:
         case Moments(columns=columns, degree=degree, clip=clip):
             if degree not in (1, 2) or (clip is not None and clip <= 0) or not columns:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
-            if any(omega[name].type == "nominal" for name in columns):
-                raise ValueError("a nominal column has no moments")
             if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
                 raise ValueError("too many bits: a row's norm would not fit in 64 bits")
         case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
@@ -134,10 +143,33 @@ def check_question(question: Question, omega: Domain) -> None:
                 fits = [len(row) == axis_cells(axis, omega) for row, axis in zip(scores, axes, strict=True)]
                 if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
                     raise ValueError("scores do not fit their axes or their bits")
+        case RowScores():
+            _check_row_scores(question, statistic, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_entry(statistic) * MAX_ROWS >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
+
+
+def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
+    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise."""
+    if omega.neighbours != "replace_one" or question.by is not None:
+        raise ValueError("row scores are defined under replace_one only, and not by class")
+    for axis in statistic.axes:
+        check_axis(axis, omega)
+    d, r = len(statistic.axes), len(statistic.weights)
+    fits = [
+        len(row) == axis_cells(axis, omega)
+        for row, axis in zip(statistic.scores, statistic.axes, strict=True)
+    ]
+    if not d or not r or not all(fits) or any(len(row) != d for row in statistic.weights):
+        raise ValueError("scores or weights do not fit their axes")
+    if statistic.bound < 1 or statistic.rows < 0:
+        raise ValueError("row scores have a positive bound and a number of rows")
+    highest = [max(map(abs, row)) for row in statistic.scores]
+    reach = max(sum(abs(w) * s for w, s in zip(row, highest, strict=True)) for row in statistic.weights)
+    if r * reach**2 >= 2**62:
+        raise ValueError("too many bits: a row's norm would not fit in 64 bits")
 
 
 class Tally:
@@ -149,9 +181,12 @@ class Tally:
         self._finer = _finer_trees(self.questions)
         self._sums: list[Ints | None] = []
         self._pending: dict[int, list[np.ndarray]] = {}
+        self._rows_of: dict[int, list[Ints]] = {}
         for number, question in enumerate(self.questions):
-            own = number not in self._finer
+            own = number not in self._finer and not isinstance(question.statistic, RowScores)
             self._sums.append(np.zeros(sum(lengths_of(question, omega)), dtype=np.int64) if own else None)
+            if isinstance(question.statistic, RowScores):
+                self._rows_of[number] = []
 
     def add(self, codes: Codes, rows: int) -> None:
         """Add a batch of rows."""
@@ -160,26 +195,36 @@ class Tally:
             return
         seen = _Batch(codes, rows, self.omega)
         for number, question in enumerate(self.questions):
-            if number not in self._finer:
+            if isinstance(question.statistic, RowScores):
+                self._rows_of[number].append(row_scores(question.statistic, codes, self.omega).ravel())
+            elif number not in self._finer:
                 self._add(number, question, seen)
 
     def partial(self) -> Partial:
-        """Rows and sums so far: all that another worker or machine needs to know. Raw data."""
-        return self.rows, self._flushed()
+        """Rows and sums so far (row scores as they are): all that another machine needs to know. Raw data."""
+        found = list(self._flushed())
+        for number, scores in self._rows_of.items():
+            found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
+        return self.rows, found
 
     def merge(self, partial: Partial) -> None:
         """Add what another tally of the same questions found."""
         rows, sums = partial
         self.rows += rows
-        for mine, theirs in zip(self._sums, sums, strict=True):
-            if mine is not None and theirs is not None:
+        for number, (mine, theirs) in enumerate(zip(self._sums, sums, strict=True)):
+            if number in self._rows_of and theirs is not None:
+                self._rows_of[number].append(theirs)
+            elif mine is not None and theirs is not None:
                 mine += theirs
 
     def sums(self) -> list[Ints]:
-        """The exact sum of each question, blocks one after the other."""
+        """The exact sum of each question, blocks one after the other; row scores in any order of the rows."""
         sums = self._flushed()
         answers: list[Ints] = []
         for number, question in enumerate(self.questions):
+            if number in self._rows_of:
+                answers.append(np.concatenate([np.zeros(0, np.int64), *self._rows_of[number]]))
+                continue
             finest = sums[self._finer.get(number, number)]
             assert finest is not None
             if number in self._finer:
@@ -264,6 +309,8 @@ class _Batch:
     def __init__(self, codes: Codes, rows: int, omega: Domain) -> None:
         self.codes, self.rows, self.omega = codes, rows, omega
         self._cells: dict[Axis, np.ndarray] = {}
+        self._parts: dict[str, list[tuple[int, _Batch]]] = {}
+        self._first: dict[Moments, Ints] = {}
 
     def classes(self, by: str | None) -> np.ndarray:
         return np.zeros(self.rows, dtype=np.int64) if by is None else self.codes[by]
@@ -276,13 +323,22 @@ class _Batch:
     def by_class(self, by: str | None) -> list[tuple[int, _Batch]]:
         if by is None:
             return [(0, self)]
-        label = self.codes[by]
-        parts = []
-        for k in np.unique(label):
-            own = np.flatnonzero(label == k)
-            codes = {name: values[own] for name, values in self.codes.items()}
-            parts.append((int(k), _Batch(codes, len(own), self.omega)))
-        return parts
+        if by not in self._parts:
+            label = self.codes[by]
+            parts = self._parts[by] = []
+            for k in np.unique(label):
+                own = np.flatnonzero(label == k)
+                codes = {name: values[own] for name, values in self.codes.items()}
+                parts.append((int(k), _Batch(codes, len(own), self.omega)))
+        return self._parts[by]
+
+    def moments(self, asked: Moments) -> Ints:
+        """The sum of z, or of the upper triangle of z z^T; one look at the rows gives both."""
+        if asked in self._first:
+            return self._first[asked]
+        first, second = _moments(asked, self)
+        self._first[replace(asked, degree=1)] = first
+        return first if asked.degree == 1 else second
 
     def numbers(self, cells: Cells | tuple[Cells, ...], by: str | None) -> np.ndarray:
         """Each row's cell, numbered through all classes."""
@@ -301,36 +357,55 @@ class _Batch:
         return number
 
 
-def _products(statistic: Moments | Gram, batch: _Batch) -> Ints:
-    omega = batch.omega
-    if isinstance(statistic, Moments):
+def _moments(asked: Moments, batch: _Batch) -> tuple[Ints, Ints]:
+    """The sum of z and (for degree 2) of the upper triangle of z z^T, a few rows at a time.
+
+    Exact: float64 products of integers, in chunks whose sums stay below 2^53.
+    """
+    d, q = sum(batch.omega[name].width for name in asked.columns), 2**asked.bits - 1
+    rows = max(1, min(max(256, CHUNK // d), 2**53 // (q * q) // 2))
+    first, second = np.zeros(d, np.int64), np.zeros((d, d), np.int64)
+    for start in range(0, batch.rows, rows):
+        here = slice(start, start + rows)
         z = np.stack(
-            [centred(batch.codes[name], omega[name], statistic.bits) for name in statistic.columns], axis=1
+            [
+                part
+                for name in asked.columns
+                for part in coordinates(batch.codes[name][here], batch.omega[name], asked.bits)
+            ]
         )
-        if statistic.clip is not None:
-            z = clipped(z, clip_bound(statistic))
-        if statistic.degree == 1:
-            return np.asarray(z.sum(axis=0))
-        return _upper(z, 2**statistic.bits - 1, 0)
+        if asked.clip is not None:
+            z = clipped(z.T, clip_bound(asked)).T
+        first += z.sum(axis=1)
+        if asked.degree == 2:
+            chunk = z.astype(np.float64)
+            second += (chunk @ chunk.T).astype(np.int64)
+    return first, second[np.triu_indices(d)]
+
+
+def _products(statistic: Moments | Gram, batch: _Batch) -> Ints:
+    if isinstance(statistic, Moments):
+        return batch.moments(statistic)
+    omega = batch.omega
     cells = [batch.cells(axis) for axis in statistic.axes]
     if statistic.scores is not None:
         columns = [
             np.asarray(row, dtype=np.int64)[cell] for row, cell in zip(statistic.scores, cells, strict=True)
         ]
-        return _upper(np.stack(columns, axis=1), 2**statistic.bits - 1, 1)
+        return _upper(np.stack(columns, axis=1), 2**statistic.bits - 1)
     sizes = [axis_cells(axis, omega) for axis in statistic.axes]
     return _pair_tables(cells, sizes, statistic.diagonal)
 
 
-def _upper(z: Ints, q: int, above: int) -> Ints:
-    """The upper triangle of z^T z, exactly: float64 products in chunks whose sums stay below 2^53."""
+def _upper(z: Ints, q: int) -> Ints:
+    """What z^T z has above its diagonal, exactly: float64 products in chunks whose sums stay below 2^53."""
     d = z.shape[1]
     rows = max(1, 2**53 // max(1, q * q) // 2)
     total = np.zeros((d, d), dtype=np.int64)
     for start in range(0, len(z), rows):
         chunk = z[start : start + rows].astype(np.float64)
         total += (chunk.T @ chunk).astype(np.int64)
-    return np.asarray(total[np.triu_indices(d, above)])
+    return np.asarray(total[np.triu_indices(d, 1)])
 
 
 def _pair_tables(cells: list[np.ndarray], sizes: list[int], diagonal: bool) -> Ints:

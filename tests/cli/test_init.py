@@ -314,7 +314,13 @@ def test_one_mechanism_is_shown_with_ranges_stages_and_citation() -> None:
 def test_json_is_one_object_with_everything() -> None:
     one = json.loads(run("mechanisms", "pmm", "--json").stdout)
     depth: dict[str, Any] = {"name": "depth", "default": None, "help": "halvings of the cube", "choices": []}
-    assert one["parameters"][0] == depth | {"low": 1, "high": 30, "whole": True, "auto": True}
+    assert one["parameters"][0] == depth | {
+        "low": 1,
+        "high": 30,
+        "whole": True,
+        "auto": True,
+        "structure": None,
+    }
     assert one["stages"] == {"counts": 3.0, "links": 0.5}
     everything = json.loads(run("mechanisms", "--json").stdout)
     assert [mechanism["name"] for mechanism in everything["mechanisms"]] == ["marginals", "pmm"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import lowdim
+from dpsynth_cli.mechanisms import pieces
 from dpsynth_cli.mechanisms.inside import box
 from dpsynth_cli.mechanisms.lowdim import MECHANISM, Params, fits
 from dpsynth_cli.numeric.spectrum import axes
@@ -68,6 +68,14 @@ def released(omega, codes, epsilon=1.0, delta=None, params=None, split=None):
     model = MECHANISM.run(ask, omega, params or Params(), split or MECHANISM.stages)
     assert accountant.spent == accountant.total
     return model, bill, recorded
+
+
+def one_row(charge) -> Fraction:
+    """What one row can change in the logarithm of the noise's density: pure epsilon."""
+    if charge.price.noise == "none":
+        return Fraction(0)
+    norm = {"discrete_laplace": "l1", "discrete_cube": "largest"}[charge.price.noise]
+    return Fraction(getattr(charge.sensitivity, norm)) / charge.price.parameter
 
 
 def check_valid(model, omega, rows):
@@ -146,25 +154,45 @@ def test_one_relation_pays_for_everything_unlike_the_printed_algorithm():
         omega = wide(6, neighbours)
         _, bill, _ = released(omega, uniform(omega, n), epsilon, None, Params(inside="pmm", dimension=4))
         assert sum(charge.price.cost for charge in bill) == 4
-        for charge in bill:
-            one_row = Fraction(charge.sensitivity.l1) / charge.price.parameter if charge.price.cost else 0
-            assert one_row <= charge.price.cost
+        assert all(one_row(charge) <= charge.price.cost for charge in bill)
 
 
-@pytest.mark.parametrize("d", [4, 20])
-def test_covariance_and_mean_have_the_noise_that_they_need(d):
-    """E11: 24 times less than the printed 3 d^2 / (epsilon n) an entry. E13: d/2, not 1, over epsilon n."""
+@pytest.mark.parametrize("d", [4, 20, 64])
+def test_the_covariance_has_24_times_less_noise_than_printed(d):
+    """E11: Laplace noise of 3 d^2 / (epsilon n) an entry is printed; d (d+1) / (8 epsilon n) would do, the
+    cube's is smaller still."""
     omega, n = wide(d, "replace_one"), 1000
     _, bill, _ = released(omega, uniform(omega, n), 1.0, None, Params(dimension=1))
+    (charge,) = [c for c in bill if c.question.step == "moments"]
+    unit = 2 * (2**charge.question.statistic.bits - 1)
+    assert charge.sensitivity.l1 / unit**2 == d * (d + 1) / 8
+    printed = math.sqrt(2) * 3 * d**2 / float(charge.question.share) / n
+    assert 24 * d / (d + 1) <= printed / (charge.price.sd / unit**2 / n) < 36
+    assert one_row(charge) == charge.price.cost
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_the_mean_has_the_noise_of_all_columns_and_not_of_one(epsilon, neighbours):
+    """E13: Lap(1 / (epsilon n)) is printed; two rows at opposite corners would cost d times the share."""
+    d = 20
+    omega = wide(d, neighbours)
+    _, bill, _ = released(omega, uniform(omega, 1000), epsilon, None, Params(dimension=0))
+    (charge,) = [c for c in bill if c.question.step == "mean"]
+    corner = (2**charge.question.statistic.bits - 1) * (1 if neighbours == "add_remove" else 2)
+    assert charge.sensitivity.l1 == d * corner
+    assert one_row(charge) == charge.price.cost
+    printed = math.sqrt(2) * corner / float(charge.price.cost)
+    assert charge.price.sd > 0.4 * d * printed
+
+
+def test_pure_noise_of_means_and_products_is_below_half_of_what_laplace_noise_would_be():
+    omega = wide(20)
+    _, bill, _ = released(omega, uniform(omega, 1000), 1.0, None, Params(dimension=1))
     for charge in bill:
         if isinstance(charge.question.statistic, Moments):
-            share, unit = float(charge.question.share), 2 * (2**charge.question.statistic.bits - 1)
-            if charge.question.step == "moments":
-                scale = float(charge.price.parameter) / unit**2 / n
-                assert 3 * d**2 / (share * n) / scale == pytest.approx(24 * d / (d + 1), rel=1e-3)
-            else:
-                scale = float(charge.price.parameter) / unit / n
-                assert scale == pytest.approx(d / (share * n), rel=1e-3)  # one row moves d coordinates by 1
+            laplace = math.sqrt(2) * charge.sensitivity.l1 / float(charge.price.cost)
+            assert charge.price.sd < 0.44 * laplace
 
 
 def test_the_release_is_made_of_answers_and_of_no_row():
@@ -345,7 +373,7 @@ def test_drawing_repeats_itself_and_comes_in_blocks():
     assert any((first[name] != other[name]).any() for name in first)
     sizes = [len(block["b"]) for block in model.draw(300_000, np.random.default_rng(0))]
     assert sum(sizes) == 300_000
-    assert max(sizes) <= lowdim.ROWS + 100
+    assert max(sizes) <= pieces.ROWS + 100
 
 
 # --- tables and budgets that could break it ---------------------------------------------------------------
@@ -386,7 +414,7 @@ def test_all_rows_equal_come_out_nearly_equal():
 
 
 def test_fewer_rows_than_columns_and_hundreds_of_columns_release():
-    omega = wide(300)
+    omega = wide(500)
     for delta, params in ((None, Params(dimension=2)), (1e-6, Params(inside="pmm", dimension=2))):
         model, bill, _ = released(omega, uniform(omega, 100), 1, delta, params)
         check_valid(model, omega, 60)
@@ -395,28 +423,107 @@ def test_fewer_rows_than_columns_and_hundreds_of_columns_release():
                 assert charge.question.statistic.bits <= 14
 
 
-def test_nominal_columns_are_refused_with_a_way_out():
-    omega = mixed()
-    assert fits(omega, Params()) == []
-    plain = Domain(omega.columns)
-    assert fits(plain, Params()) == [
-        "lowdim takes numbers, dates, ordinals and booleans; nominal are label: "
-        "name one as mechanism.strata, leave the others out, or use marginals"
+def test_what_cannot_be_released_so_is_refused_with_a_way_out():
+    assert fits(mixed(), Params()) == []
+    assert fits(Domain(mixed().columns), Params()) == []
+    assert fits(wide(3), Params(dimension=4)) == [
+        "mechanism.dimension is 4; there are only 3 columns in the model"
     ]
-    assert fits(wide(3), Params(dimension=4)) == ["mechanism.dimension is 4; there are only 3 columns"]
+    assert fits(Domain(mixed().columns), Params(dimension=12)) == [
+        "mechanism.dimension is 12; there are only 8 columns (11 coordinates) in the model"
+    ]
     many = Domain(
         (*wide(500).columns, Column("c", "nominal", categories=tuple(map(str, range(2000))))), strata="c"
     )
-    assert len(fits(many, Params())) == 1
+    (problem,) = fits(many, Params())
+    assert problem == (
+        "lowdim would need 125,250 products in each of 2000 classes; release fewer columns or categories, "
+        "or set mechanism.dimension to 0"
+    )
     assert fits(many, Params(dimension=0)) == []
 
 
-def test_notes_say_what_was_chosen():
+def test_notes_say_what_was_chosen_and_why():
     x, _ = on_a_plane(60_000, 10, 1)
-    model, _, _ = released(wide(10), codes_of(x), 5.0, 1e-6, Params(dimension=1))
+    codes = codes_of(x)
+    model, _, _ = released(wide(10), codes, 5.0, 1e-6, Params(dimension=2))
+    facts = model.facts
+    part = f"By private estimates it has {100 * facts['explained_variance']:.0f} % of the variance."
     assert model.notes == (
-        "The subspace has dimension 1: as the spec says. By private estimates it has 100 % of the variance.",
+        "The subspace has dimension 2: as the spec says; "
+        f"{facts['above_noise']} of them above the noise. {part}",
     )
-    assert {"dimension", "noise_edge", "explained_variance", "inside"} <= set(model.facts)
-    model, _, _ = released(wide(10), codes_of(x), 5.0, 1e-6, Params(dimension=0))
+    assert facts["explained_variance"] > 0.9
+    model, _, _ = released(wide(10), codes, 5.0, 1e-6)
+    facts = model.facts
+    part = f"By private estimates it has {100 * facts['explained_variance']:.0f} % of the variance."
+    assert model.notes == (
+        f"The subspace has dimension {facts['dimension']}: the axes whose variance is above "
+        f"{facts['noise_edge']:.2g}, the most that noise alone gives. {part}",
+    )
+    assert 1 <= model.facts["dimension"] < 5
+    named = {"dimension", "inside", "above_noise", "noise_edge", "noise_edge_expected", "explained_variance"}
+    assert named == set(model.facts)
+    model, _, _ = released(wide(10), codes, 5.0, 1e-6, Params(dimension=0))
     assert model.notes == ("Means only, as the spec says: rows of a class differ by rounding alone.",)
+    rng = np.random.default_rng(0)
+    many = np.clip(0.5 + rng.normal(0, 0.1, (60_000, 5)) @ np.linalg.qr(rng.normal(size=(10, 5)))[0].T, 0, 1)
+    model, _, _ = released(wide(10), codes_of(many), 20.0, 1e-6, Params(inside="pmm"))
+    assert model.notes[1] == "Rows were counted along the first 3 axes, and are normal along the others."
+    assert model.facts["dimension"] >= 5
+    assert model.facts["counted_axes"] == 3
+
+
+# --- nominal columns inside -------------------------------------------------------------------------------
+
+
+def with_a_nominal(n: int, seed: int = 0) -> tuple[Domain, dict[str, np.ndarray]]:
+    """Six numbers of one cause, and a category that goes with it; rarely missing."""
+    rng = np.random.default_rng(seed)
+    cause = rng.normal(size=n)
+    x = np.clip(0.5 + 0.12 * cause[:, None] + rng.normal(0, 0.02, (n, 6)), 0, 1)
+    site = np.where(cause + rng.normal(0, 0.5, n) > 0, 1, np.where(rng.random(n) < 0.4, 0, 2))
+    site[rng.random(n) < 0.05] = 3
+    columns = (*wide(6).columns, Column("site", "nominal", categories=tuple("abc"), nullable=True))
+    return Domain(columns), codes_of(x) | {"site": site}
+
+
+@pytest.mark.parametrize("inside", ["gaussian", "pmm", "psmm"])
+def test_a_nominal_column_keeps_its_shares_and_goes_with_the_numbers(inside):
+    omega, codes = with_a_nominal(40_000)
+    model, bill, _ = released(omega, codes, 5.0, 1e-6, Params(inside=inside))
+    assert "missing site" not in {charge.question.step for charge in bill}  # it is one of its categories
+    table = check_valid(model, omega, 40_000)
+    share = np.bincount(table["site"], minlength=4) / 40_000
+    assert share == pytest.approx(np.bincount(codes["site"]) / 40_000, abs=0.05)
+
+    def gap(made):
+        return (made["x0"][made["site"] == 1].mean() - made["x0"][made["site"] == 2].mean()) / GRID
+
+    assert gap(table) > 0.4 * gap(codes) > 0.05
+
+
+def test_a_rare_category_stays_rare_beside_columns_that_vary_by_themselves():
+    omega, codes = with_a_nominal(40_000)
+    rng = np.random.default_rng(1)
+    codes = uniform(wide(6), 40_000) | {"site": rng.choice(4, 40_000, p=[0.6, 0.35, 0.04, 0.01])}
+    model, _, _ = released(omega, codes, 50.0, 1e-6, Params(dimension=1))
+    share = np.bincount(drawn(model, 40_000)["site"], minlength=4) / 40_000
+    assert share[:2] == pytest.approx([0.6, 0.35], abs=0.06)
+    assert share[2:] == pytest.approx([0.04, 0.01], abs=0.015)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("strata", [None, "label"])
+def test_means_alone_give_a_nominal_column_its_shares_class_by_class(strata, neighbours):
+    columns = (*mixed().columns, Column("place", "nominal", categories=tuple("uvwx")))
+    omega = Domain(columns, neighbours, strata=strata)
+    codes = uniform(omega, 20_000)
+    codes["place"] = np.where(codes["label"] == 0, 3, np.minimum(codes["place"], 1))
+    model, _, _ = released(omega, codes, NOTHING, None, Params(dimension=0))
+    table = check_valid(model, omega, 20_000)
+    for k in range(4) if strata else ():
+        real, made = (np.bincount(t["place"][t["label"] == k], minlength=4) for t in (codes, table))
+        assert made / made.sum() == pytest.approx(real / real.sum(), abs=0.03)
+    real, made = (np.bincount(t["place"], minlength=4) / 20_000 for t in (codes, table))
+    assert made == pytest.approx(real, abs=0.03)

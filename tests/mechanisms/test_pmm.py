@@ -126,7 +126,7 @@ def test_e2_under_replace_one_the_root_is_exact_and_every_level_has_twice_the_no
         assert charge.price.parameter == 2 / charge.price.cost
     for charge in bills["add_remove"]:
         assert charge.price.parameter == 1 / charge.price.cost
-    paper = pmm._levels(pmm.Params(levels="all"), 6, 1, "replace_one")[0]
+    paper = pmm.measured_levels(pmm.Params(levels="all"), 6, 1, "replace_one")[0]
     assert min(paper) > 0
 
 

@@ -11,6 +11,7 @@ from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.trusted.accountant import (
     Accountant,
     Price,
+    cube_sd,
     epsilon_of_rho,
     gaussian_sd,
     laplace_sd,
@@ -31,6 +32,29 @@ def test_a_pure_price_is_sensitivity_over_its_part_of_epsilon():
     price = Accountant.pure(F(1, 2)).price(F(1, 4), l1=6, l2_squared=20)
     assert price == Price("discrete_laplace", F(48), F(1, 8), price.sd)
     assert price.sd == pytest.approx(math.sqrt(2) * 48, rel=1e-4)
+
+
+def test_a_pure_price_takes_the_smaller_of_laplace_and_cube_noise():
+    budget = Accountant.pure(F(1, 2))
+    everything = budget.price(F(1, 2), l1=64_000, l2_squared=64 * 10**6, cube=(1000, 64))
+    assert (everything.noise, everything.parameter, everything.cost) == ("discrete_cube", F(4000), F(1, 4))
+    laplace = budget.price(F(1, 2), l1=64_000, l2_squared=64 * 10**6)
+    assert everything.sd == pytest.approx(0.418 * laplace.sd, rel=0.01)
+    assert budget.price(F(1, 2), l1=1000, l2_squared=10**6, cube=(1000, 64)).noise == "discrete_laplace"
+    assert budget.price(F(1, 2), l1=64, l2_squared=64, cube=(1, 64)).noise == "discrete_laplace"  # scale 4
+    gaussian = Accountant.zcdp(F(1), F(1, 10**6))
+    assert gaussian.price(F(1), 64_000, 64 * 10**6, (1000, 64)) == gaussian.price(F(1), 64_000, 64 * 10**6)
+
+
+@pytest.mark.parametrize(("scale", "size"), [(F(17, 2), 1), (F(9), 2), (F(20), 24), (F(10**9), 2080)])
+def test_the_sd_of_cube_noise_is_that_of_its_distribution(scale, size):
+    t = mpmath.exp(-1 / mpmath.mpf(scale.numerator) * scale.denominator)
+    if scale < 100:
+        weights = [t**m * (2 * m + 1) ** size for m in range(60 * (size + 4) * 10)]
+        square = sum(w * m * (m + 1) / 3 for m, w in enumerate(weights)) / sum(weights)
+    else:  # the sums are integrals
+        square = mpmath.mpf(int(scale)) ** 2 * (size + 1) * (size + 2) / 3
+    assert cube_sd(scale, size) == pytest.approx(float(mpmath.sqrt(square)), rel=1e-3)
 
 
 def test_a_gaussian_price_never_has_less_noise_than_its_part_of_rho_allows():

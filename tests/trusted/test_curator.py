@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.errors import BudgetError, UsageError
-from dpsynth_cli.questions import Answer, CellCounts, Cells, Halves, Moments, Question, Total, as_json
+from dpsynth_cli.errors import BudgetError, FileError, UsageError
+from dpsynth_cli.questions import (
+    Answer,
+    CellCounts,
+    Cells,
+    Halves,
+    Moments,
+    Question,
+    RowScores,
+    Total,
+    as_json,
+)
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import TranscriptMismatch, noise_for, open_curator
+from dpsynth_cli.trusted.curator import TranscriptMismatch, mixed, noise_for, open_curator
 from dpsynth_cli.trusted.prices import charge_for
 from dpsynth_cli.trusted.source import SystemSource, system_source
 from dpsynth_cli.trusted.sums import Tally
@@ -160,3 +170,40 @@ def test_the_price_of_a_histogram_doubles_under_replace_one():
         replaced = charge_for(level(3, Fraction(1, 2)), PUBLIC_N, accountant).price
         assert float(replaced.parameter / plain.parameter) == pytest.approx(factor, rel=1e-6)
         assert plain.cost == replaced.cost
+
+
+def test_cube_noise_is_drawn_for_each_class_by_itself():
+    columns = tuple(Column(f"c{j}", "continuous", lower=0.0, upper=1.0) for j in range(8))
+    omega = Domain((*columns, OMEGA["k"]))
+    question = Question("mean", Moments(tuple(c.name for c in columns), 14, 1), Fraction(1), "k")
+    charge = charge_for(question, omega, Accountant.pure(Fraction(1)))
+    assert charge.as_json()["sensitivity"] == {"norm": "Linf", "value": str(2**14 - 1)}
+    assert (charge.price.noise, charge.price.parameter) == ("discrete_cube", 2**14 - 1)
+    drawn = np.array([noise_for(charge, omega, SeededSource(seed)) for seed in range(600)])
+    assert drawn.std() == pytest.approx(charge.price.sd, rel=0.08)
+    first, second = (np.abs(drawn[:, part]).max(axis=1) for part in (slice(8), slice(8, 16)))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 6 / 600**0.5  # two radii; inside a block there is one
+    inside = np.abs(drawn[:, :4]).max(axis=1), np.abs(drawn[:, 4:8]).max(axis=1)
+    assert np.corrcoef(*inside)[0, 1] > 0.3
+
+
+def row_scores(rows: int) -> Question:
+    axis = Halves("x", 8)
+    scores = tuple(range(-128, 128))
+    return Question("w", RowScores((axis,), (scores,), ((1,), (2,)), 10**6, rows), Fraction(1))
+
+
+def test_row_scores_come_in_another_order_each_time():
+    exact = np.arange(2000)
+    one, other = (mixed(exact, 2, system_source()).reshape(-1, 2) for _ in range(2))
+    assert (one[:, 1] == one[:, 0] + 1).all()  # rows stay whole
+    assert (np.sort(one[:, 0]) == np.arange(0, 2000, 2)).all()
+    assert (one != other).any()
+    places = np.array([np.flatnonzero(mixed(exact, 2, system_source()) == 0)[0] for _ in range(400)])
+    assert abs(places.mean() - 999) < 6 * 577 / 20  # the first row is anywhere
+
+
+def test_row_scores_of_another_number_of_rows_are_refused():
+    assert len(Steps(PUBLIC_N).ask([row_scores(1000)])[0].values) == 2000
+    with pytest.raises(FileError, match="number of rows changed"):
+        Steps(PUBLIC_N).ask([row_scores(999)])

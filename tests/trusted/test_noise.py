@@ -13,7 +13,7 @@ from scipy.special import chdtri, ndtr
 
 from dpsynth_cli.trusted import coins, noise
 from dpsynth_cli.trusted.coins import Coin
-from dpsynth_cli.trusted.noise import discrete_gaussian, discrete_laplace, representable_sigma2
+from dpsynth_cli.trusted.noise import discrete_cube, discrete_gaussian, discrete_laplace, representable_sigma2
 from dpsynth_cli.trusted.source import CHUNK, SystemSource, system_source
 from tests.trusted.seeded import ScriptedSource, SeededSource
 
@@ -181,6 +181,52 @@ def test_gaussian_is_the_same_where_ties_are_common(narrow, sigma2):
     x = discrete_gaussian(sigma2, 4_000, narrow)
     assert chi_square(x, gaussian_cdf(sigma2), math.sqrt(sigma2)) < 1
     assert chi_square(x, gaussian_cdf(sigma2 * F(3, 2)), math.sqrt(sigma2)) > 1
+
+
+def summed_cdf(weights):
+    """P(X <= k) of a distribution over 0, 1, 2.. with these weights (logarithms)."""
+    pmf = np.exp(weights - weights.max())
+    cumulated = np.cumsum(pmf) / pmf.sum()
+    return lambda k: np.where(k < 0, 0.0, cumulated[np.clip(k, 0, len(pmf) - 1)])
+
+
+def cube_cdfs(scale, size):
+    """Of max|x|, as the definition has it: vectors of norm k, times exp(-k/scale). Of |x_1|, by adding up."""
+    k = np.arange(int(40 * float(scale) * (size + 3)) + 2, dtype=np.float64)
+    shells = size * np.log(2 * k + 1) + np.log1p(-(((2 * k - 1) / (2 * k + 1)) ** size) * (k > 0))
+    # |x_1| = j: the norms above j, each with all it has of the other coordinates, and the norm j itself.
+    others = (size - 1) * np.log(2 * k + 1)
+    tails = np.logaddexp.accumulate((others - k / float(scale))[::-1])[::-1]
+    return summed_cdf(shells - k / float(scale)), summed_cdf(tails + np.log(np.where(k > 0, 2.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("scale", "size"), [(F(7, 2), 1), (F(1), 4), (F(50), 3), (F(9, 2), 15), (F(2**33), 6)]
+)
+def test_cube_fits_its_scale_and_rejects_a_wrong_one(scale, size):
+    source = SeededSource(4)
+    x = np.abs([discrete_cube(scale, size, source) for _ in range(1500)])
+    small = min(scale, F(1000) + scale % 1000)  # beyond that only the shape counts
+    shape = x if small == scale else np.rint(x * float(small / scale)).astype(np.int64)
+    for values, of in ((shape.max(axis=1), 0), (shape[:, 0], 1)):
+        fit = [
+            chi_square(values, cube_cdfs(small * part, size)[of], float(small))
+            for part in (1, F(3, 2), F(2, 3))
+        ]
+        assert fit[0] < 1
+        assert min(fit[1:]) > 1
+
+
+def test_cube_has_all_signs_and_places_alike():
+    source = SeededSource(5)
+    x = np.array([discrete_cube(F(30), 5, source) for _ in range(1500)])
+    assert np.abs(np.corrcoef(np.sign(x).T) - np.eye(5)).max() < 6 / math.sqrt(1500)
+    assert np.bincount(np.abs(x).argmax(axis=1), minlength=5) == pytest.approx([300] * 5, abs=6 * 16)
+
+
+def test_cube_is_refused_where_it_would_be_drawn_for_ever():
+    with pytest.raises(ValueError, match="quarter"):
+        discrete_cube(F(9, 10), 4, SeededSource(0))
 
 
 def test_tiny_scales_give_almost_always_zero():
@@ -381,7 +427,7 @@ def test_variances_out_of_range_are_refused(sigma2):
         discrete_gaussian(sigma2, 1, SeededSource(0))
 
 
-@pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
+@pytest.mark.parametrize("draw", [discrete_laplace, discrete_cube, discrete_gaussian])
 def test_floats_and_negative_sizes_are_refused_and_no_values_are_no_values(draw):
     with pytest.raises(TypeError, match="float"):
         draw(0.1, 1, SeededSource(0))

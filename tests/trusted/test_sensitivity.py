@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Bins, CellCounts, Cells, CellSums, Gram, Halves, Moments, Question, Total
+from dpsynth_cli.questions import (
+    Bins,
+    CellCounts,
+    Cells,
+    CellSums,
+    Gram,
+    Halves,
+    Moments,
+    Question,
+    RowScores,
+    Scored,
+    Total,
+)
 from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, sensitivity
 from dpsynth_cli.trusted.sums import Tally
 
@@ -26,13 +38,19 @@ def domain(d: int, neighbours: str) -> Domain:
 def statistics(d: int) -> dict[str, object]:
     names = tuple(f"c{i}" for i in range(d))
     axes = tuple(Bins(name, (0, 1, 2, 3, 4)) for name in names)
+    scored = Scored(axes, ((-3, 1, 0, 2),) * d, (-2, 0, 1, 5))
     found = {
+        "scored cells": CellCounts(Cells((scored, Halves("e", 1)))),
+        "one-hot sums in scored cells": CellSums(Cells((scored, Halves("e", 1))), attributes=axes),
         "total": Total(),
         "tree level": CellCounts(Cells((Halves("c0", 3),), (0, 0, 0))),
         "table": CellCounts(Cells(axes)),
         "own cells": CellCounts((Cells(axes[:1]), Cells((Halves("c0", 2),)))),
         "mean": Moments(names, 3, 1),
         "second moment": Moments(names, 3, 2),
+        "mean with a nominal": Moments((*names, "e"), 3, 1),
+        "second moment with a nominal": Moments((*names, "e"), 3, 2),
+        "clipped second moment with a nominal": Moments((*names, "e"), 6, 2, Fraction(1)),
         "clipped mean": Moments(names, 6, 1, Fraction(1)),
         "clipped second moment": Moments(names, 6, 2, Fraction(1)),
         "one-hot sums": CellSums(Cells((Halves("e", 1),)), attributes=axes),
@@ -69,13 +87,18 @@ def moves(question: Question, omega: Domain) -> np.ndarray:
     return (rows[:, None, :] - rows[None, :, :]).reshape(len(rows) ** 2, -1)
 
 
-def norms(moved: np.ndarray, declared: Sensitivity, d: int, blocks: int) -> tuple[int, int]:
+def norms(moved: np.ndarray, declared: Sensitivity, blocks: int) -> tuple[int, int]:
     """The largest L1, and L2 squared with recipe F's weights (twice above the diagonal)."""
     weight = np.ones(moved.shape[1], dtype=np.int64)
     if declared.half_above:
-        i, j = np.triu_indices(d)
+        i, j = np.triu_indices(int((2 * moved.shape[1] // blocks) ** 0.5))
         weight = np.tile(np.where(i == j, 1, 2), blocks)
     return int(np.abs(moved).sum(axis=1).max()), int((moved.astype(np.int64) ** 2 * weight).sum(axis=1).max())
+
+
+def largest(moved: np.ndarray, blocks: int) -> int:
+    """How far any integer moves, added up over the blocks."""
+    return int(np.abs(moved).reshape(len(moved), blocks, -1).max(axis=2).sum(axis=1).max())
 
 
 CASES = [
@@ -96,10 +119,18 @@ def test_no_row_moves_a_sum_further_and_a_worst_case_reaches_it(name, d, neighbo
         assert (moves(question, omega) == 0).all()
         return
     declared = sensitivity(question, omega)
-    l1, l2_squared = norms(moves(question, omega), declared, d, 2 if by else 1)
+    l1, l2_squared = norms(moves(question, omega), declared, 2 if by else 1)
     assert l1 <= declared.l1
     assert l2_squared <= declared.l2_squared
-    if "clipped" not in name:  # a clipped integer row need not lie on the sphere
+    if declared.largest is not None:
+        most = largest(moves(question, omega), 2 if by else 1)
+        assert most <= declared.largest
+        # Squares of one column are never negative: two of them cannot be 2 q^2 apart.
+        assert most == declared.largest or "clipped" in name or (d == 1 and neighbours == "replace_one")
+    loose = "clipped" in name  # a clipped integer row need not lie on the sphere
+    if neighbours == "replace_one" and "with a nominal" in name:
+        loose = True  # numbers and categories cannot both move the furthest
+    if not loose:
         assert l1 == declared.l1
         assert l2_squared == declared.l2_squared or (name, neighbours) == ("second moment", "replace_one")
 
@@ -125,9 +156,57 @@ def test_moments_at_random_interior_points_stay_within_their_sensitivity(neighbo
         moved = np.array(seen)
         if neighbours == "replace_one":
             moved = moved - moved[rng.permutation(len(moved))]
-        l1, l2_squared = norms(moved, declared, d, 1)
+        l1, l2_squared = norms(moved, declared, 1)
         assert l1 <= declared.l1
         assert l2_squared <= declared.l2_squared
+        assert largest(moved, 1) <= declared.largest
+
+
+def row_scores(d: int, weights: list[list[int]], bound: int) -> Question:
+    axes = tuple(Bins(f"c{i}", (0, 1, 2, 3, 4)) for i in range(d))
+    scores = ((-3, 0, 3, 1),) * d
+    return Question("s", RowScores(axes, scores, tuple(map(tuple, weights)), bound, 1), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "bound", "reached"),
+    [
+        ([[1, 1]], 4, True),
+        ([[1, 0], [0, 1]], 3, False),
+        ([[2, 1], [1, -5]], 7, False),
+        ([[1, 1]] * 4, 6, True),  # a row of four equal coordinates: L1 is twice sqrt(4) bound
+        ([[10**6, 3]] * 3, 10**6, False),
+    ],
+)
+def test_no_row_moves_its_own_scores_further_than_two_bounds(weights, bound, reached):
+    omega = domain(2, "replace_one")
+    question = row_scores(2, weights, bound)
+    declared = sensitivity(question, omega)
+    l1, l2_squared = norms(moves(question, omega), declared, 2, 1)
+    assert l1 <= declared.l1
+    assert l2_squared <= declared.l2_squared == 4 * bound**2
+    if reached:
+        assert (l1, l2_squared) == (declared.l1, declared.l2_squared)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_row_scores_at_random_stay_within_their_sensitivity(seed):
+    rng = np.random.default_rng(seed)
+    d, r = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    omega = Domain(
+        tuple(Column(f"c{i}", "integer", lower=0, upper=99, nullable=True) for i in range(d)), "replace_one"
+    )
+    axes = tuple(Bins(c.name, tuple(range(102))) for c in omega)
+    scores = tuple(tuple(row) for row in rng.integers(-999, 1000, (d, 101)).tolist())
+    weights = tuple(tuple(row) for row in rng.integers(-99, 100, (r, d)).tolist())
+    question = Question("s", RowScores(axes, scores, weights, int(rng.integers(1, 10**5)), 400), Fraction(1))
+    tally = Tally([question], omega)
+    tally.add({c.name: rng.integers(101, size=400) for c in omega}, 400)
+    w = tally.sums()[0].reshape(400, r)
+    moved = (w[:, None] - w[None]).reshape(-1, r)
+    declared = sensitivity(question, omega)
+    assert np.abs(moved).sum(axis=1).max() <= declared.l1
+    assert (moved**2).sum(axis=1).max() <= declared.l2_squared
 
 
 def test_a_wrong_sensitivity_would_be_seen(monkeypatch):
@@ -135,7 +214,7 @@ def test_a_wrong_sensitivity_would_be_seen(monkeypatch):
     omega = domain(2, "replace_one")
     question = Question("s", statistics(2)["table"], Fraction(1))
     careless = sensitivity(question, domain(2, "add_remove"))
-    l1, _ = norms(moves(question, omega), careless, 2, 1)
+    l1, _ = norms(moves(question, omega), careless, 1)
     assert l1 > careless.l1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -21,6 +22,8 @@ from dpsynth_cli.questions import (
     Halves,
     Moments,
     Question,
+    RowScores,
+    Scored,
     Total,
 )
 from dpsynth_cli.trusted.cells import cells_of, centred, clipped, path_of
@@ -33,6 +36,9 @@ KIND = Column("k", "nominal", categories=("r", "g", "b"))
 FLAG = Column("f", "boolean", categories=("false", "true"), nullable=True)
 OMEGA = Domain((SMALL, WIDE, HUGE, KIND, FLAG))
 BINS = Bins("a", (0, 3, 3, 10, 11))
+SCORED = Scored(
+    (BINS, Halves("x", 1), Bins("k", (0, 1, 2, 3))), ((-5, 0, 3, 9), (2, -2), (0, 7, -1)), (-3, 0, 4, 8)
+)
 
 QUESTIONS = [
     Question("n", Total(), Fraction(1)),
@@ -46,6 +52,16 @@ QUESTIONS = [
     Question("mean", Moments(("a", "x", "t"), 8, 1), Fraction(1)),
     Question("cov", Moments(("a", "x", "t"), 8, 2), Fraction(1), by="k"),
     Question("cov", Moments(("a", "x", "t"), 8, 2, Fraction(1, 2)), Fraction(1)),
+    Question("hot", Moments(("a", "k", "x"), 8, 1), Fraction(1), by="f"),
+    Question("hot", Moments(("a", "k", "x"), 8, 2), Fraction(1), by="f"),
+    Question("hot", Moments(("k", "x"), 8, 2, Fraction(1, 2)), Fraction(1)),
+    Question("hot", Moments(("k", "x"), 8, 1), Fraction(1)),
+    Question("hot", Moments(("k", "x"), 8, 1, Fraction(1, 2)), Fraction(1)),
+    Question(
+        "hot",
+        CellCounts(Cells((Affine(("k", "x"), (3, -2, 1, 4), (-3000, -100, 300, 3000), 8),))),
+        Fraction(1),
+    ),
     Question("gram", Gram((BINS, Halves("k", 2), Halves("f", 2)), diagonal=True), Fraction(1)),
     Question("gram", Gram((BINS, Halves("x", 6), Halves("k", 2))), Fraction(1), by="f"),
     Question("scores", Gram((BINS, Halves("k", 1)), scores=((-3, 0, 2, 1), (-1, 3)), bits=2), Fraction(1)),
@@ -53,6 +69,13 @@ QUESTIONS = [
         "sums", CellSums(Cells((Halves("x", 2),)), attributes=(BINS, Halves("k", 2))), Fraction(1), by="f"
     ),
     Question("sums", CellSums(Cells((Halves("x", 2),)), columns=("a", "t"), bits=8), Fraction(1)),
+    Question(
+        "own sums",
+        CellSums((Cells((SCORED,)), Cells(()), Cells((SCORED, BINS))), attributes=(BINS, Halves("f", 2))),
+        Fraction(1),
+        by="k",
+    ),
+    Question("scored", CellCounts(Cells((SCORED, Halves("x", 1)))), Fraction(1)),
     Question(
         "affine", CellCounts(Cells((Affine(("a", "x"), (3, -2), (-2000, -100, 50, 2000), 8),))), Fraction(1)
     ),
@@ -79,9 +102,11 @@ def slow_halves(u: int, column: Column, bits: int) -> int:
 
 def slow_cell(axis, row: dict[str, int]) -> int:
     if isinstance(axis, Affine):
+        score = sum(w * z for z, w in zip(slow_z(axis.columns, row, axis.bits), axis.weights, strict=True))
+        return sum(edge <= score for edge in axis.edges[1:-1])
+    if isinstance(axis, Scored):
         score = sum(
-            w * slow_centred(row[c], OMEGA[c], axis.bits)
-            for c, w in zip(axis.columns, axis.weights, strict=True)
+            own[slow_cell(inner, row)] for inner, own in zip(axis.attributes, axis.scores, strict=True)
         )
         return sum(edge <= score for edge in axis.edges[1:-1])
     if isinstance(axis, Halves):
@@ -112,6 +137,17 @@ def slow_centred(u: int, column: Column, bits: int) -> int:
     return 2 * int(Fraction(u * q, column.size - 1) + Fraction(1, 2)) - q
 
 
+def slow_z(columns: tuple[str, ...], row: dict[str, int], bits: int) -> list[int]:
+    """One number a column; of a nominal one q at the row's own code, 0 at the others."""
+    z: list[int] = []
+    for name in columns:
+        if OMEGA[name].type == "nominal":
+            z += [(2**bits - 1) * (row[name] == code) for code in range(OMEGA[name].codes)]
+        else:
+            z.append(slow_centred(row[name], OMEGA[name], bits))
+    return z
+
+
 def slow_sum(question: Question, codes: dict[str, np.ndarray]) -> np.ndarray:
     lengths = lengths_of(question, OMEGA)
     first = np.cumsum([0, *lengths])
@@ -132,7 +168,7 @@ def slow_row(statistic, row, block, length):
         case CellCounts(cells=cells):
             vector[slow_number(cells if isinstance(cells, Cells) else cells[block], row)] = 1
         case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
-            z = np.array([[slow_centred(row[c], OMEGA[c], bits) for c in columns]])
+            z = np.array([slow_z(columns, row, bits)])
             if clip is not None:
                 z = clipped(z, int(clip * (2**bits - 1)))
             z = z[0]
@@ -153,9 +189,10 @@ def slow_row(statistic, row, block, length):
                         vector[start + at[i] * sizes[j] + at[j]] = 1
                         start += sizes[i] * sizes[j]
         case CellSums(cells=cells, attributes=attributes, columns=columns, bits=bits):
-            cell, count, start = slow_number(cells, row), 4, 0
-            for axis in attributes:
-                size = 2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1
+            sizes = [2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1 for axis in attributes]
+            cell, start = slow_number(cells if isinstance(cells, Cells) else cells[block], row), 0
+            count = length // (sum(sizes) + len(columns))
+            for axis, size in zip(attributes, sizes, strict=True):
                 vector[start + cell * size + slow_cell(axis, row)] = 1
                 start += count * size
             for j, name in enumerate(columns):
@@ -202,6 +239,7 @@ def test_inserting_a_row_never_changes_another_rows_integers(seed, rows):
         Halves("t", 13),
         Halves("a", 4),
         BINS,
+        SCORED,
         QUESTIONS[-1].statistic.cells.axes[0],
     ):
         assert (cells_of(axis, both, OMEGA)[7:] == cells_of(axis, codes, OMEGA)).all()
@@ -243,6 +281,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
     assert columns_of(QUESTIONS[:1]) == set()
     assert columns_of(QUESTIONS[4:5]) == {"t", "f"}
     assert columns_of(QUESTIONS[-1:]) == {"a", "x"}
+    assert columns_of(QUESTIONS[-2:-1]) == {"a", "x", "k"}
 
 
 @pytest.mark.parametrize(
@@ -253,7 +292,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
         CellCounts(Cells((Halves("x", 2),), (0,))),
         CellCounts(Cells((Halves("a", -1),))),
         CellCounts((Cells(()),)),
-        Moments(("k",), 8, 2),
+        CellCounts(Cells((Affine(("k", "x"), (1, 1), (0, 1), 8),))),  # a weight for each category is due
         Moments(("x",), 8, 3),
         Moments(("x",), 15, 2),
         Moments(("x",) * 129, 28, 1, Fraction(1)),  # a row's norm would wrap around
@@ -264,8 +303,63 @@ def test_only_the_columns_that_are_asked_for_are_read():
         Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
         CellSums(Cells((Halves("x", 1),))),
         CellCounts(Cells((Affine(("x", "a"), (2**46, 1), (0, 1), 8),))),
+        CellCounts(Cells((Scored((), (), (0, 1)),))),
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3),), (0, 1)),))),  # one score a cell
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 2**62),), (0, 1)),))),
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 4),), (0, 2**63)),))),
+        CellCounts(Cells((Scored((Bins("a", (0, 3)),), ((1,),), (0, 1)),))),  # its attribute misses codes
+        CellCounts(Cells((Scored((SCORED,), ((1, 2, 3),), (0, 1)),))),  # of columns only
+        CellCounts(Cells((Scored((BINS,), ((1, 2, 3, 4),), (1, 0)),))),
     ],
 )
 def test_what_is_not_a_question_is_refused(statistic):
     with pytest.raises(ValueError, match=r"."):
         check_question(Question("s", statistic, Fraction(1), by="k"), OMEGA)
+
+
+def test_a_question_gets_the_same_sum_alone_and_among_others():
+    codes = some_rows(np.random.default_rng(3), 500)
+    for question, among in zip(QUESTIONS, sums(codes), strict=True):
+        assert (sums(codes, [question])[0] == among).all()
+
+
+ROW_SCORES = RowScores((BINS, Halves("k", 2)), ((-3, 0, 2, 1), (5, -1, 0, 2)), ((1, 2), (-3, 1)), 9, 40)
+PUBLIC_N = Domain(OMEGA.columns, "replace_one")
+
+
+def test_row_scores_follow_the_definition_row_by_row():
+    codes = some_rows(np.random.default_rng(0), 40)
+    question = Question("w", ROW_SCORES, Fraction(1))
+    assert lengths_of(question, PUBLIC_N) == (80,)
+    assert columns_of([question]) == {"a", "k"}
+    tallies = [Tally([question], PUBLIC_N) for _ in range(2)]
+    for number, part in enumerate((slice(0, 13), slice(13, 40))):
+        tallies[number].add({name: u[part] for name, u in codes.items()}, len(codes["a"][part]))
+    tallies[0].merge(tallies[1])
+    got = tallies[0].sums()[0].reshape(40, 2)
+    for u, k, w in zip(codes["a"], codes["k"], got, strict=True):
+        s = ((-3, 0, 2, 1)[0 if u < 3 else 2 if u < 10 else 3], (5, -1, 0, 2)[(4 * int(k)) // 3])
+        exact = np.array([s[0] + 2 * s[1], -3 * s[0] + s[1]])
+        length = np.sqrt((exact**2).sum())
+        assert (w == exact).all() if length <= 9 else (np.abs(w - exact * 9 / length) <= 1).all()
+        assert (w**2).sum() <= 81
+
+
+@pytest.mark.parametrize(
+    ("changed", "omega", "by"),
+    [
+        ({}, OMEGA, None),
+        ({}, PUBLIC_N, "k"),
+        ({"bound": 0}, PUBLIC_N, None),
+        ({"rows": -1}, PUBLIC_N, None),
+        ({"weights": ()}, PUBLIC_N, None),
+        ({"weights": ((1,),)}, PUBLIC_N, None),
+        ({"scores": ((1, 2), (5, -1, 0, 2))}, PUBLIC_N, None),
+        ({"weights": ((2**40, 2),)}, PUBLIC_N, None),
+        ({"rows": 2**29}, PUBLIC_N, None),
+    ],
+)
+def test_row_scores_that_are_not_defined_are_refused(changed, omega, by):
+    check_question(Question("w", ROW_SCORES, Fraction(1)), PUBLIC_N)
+    with pytest.raises(ValueError):  # noqa: PT011
+        check_question(Question("w", replace(ROW_SCORES, **changed), Fraction(1), by), omega)

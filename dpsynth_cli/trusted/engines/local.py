@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import Queue
 from threading import Thread
+from typing import Protocol, TypeVar
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.engines import Progress
 from dpsynth_cli.trusted.scan import Piece, Scan
-from dpsynth_cli.trusted.sums import Tally, columns_of
+from dpsynth_cli.trusted.sums import Codes, Tally, columns_of
+
+
+class Adds(Protocol):
+    """What adds up rows: batch by batch, and merged by addition, so that no order matters."""
+
+    def add(self, codes: Codes, rows: int) -> None: ...
+
+
+A = TypeVar("A", bound=Adds)
 
 
 def sum_over(
@@ -31,13 +41,22 @@ def sum_over(
         tally = Tally(questions, omega)
         tally.add({}, scan.count_rows())
         return tally.sums(), tally.rows
-    scan = scan.only(names)
+    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, workers)
+    for tally in rest:
+        first.merge(tally.partial())
+    return first.sums(), first.rows
+
+
+def added_up(
+    scan: Scan, make: Callable[[], A], progress: Progress = lambda done: None, workers: int | None = None
+) -> list[A]:
+    """One tally a worker, together holding every row of the scan once."""
     count = workers or min(4, os.cpu_count() or 1)
     waiting: Queue[Piece | None] = Queue(maxsize=2 * count)
-    tallies = [Tally(questions, omega) for _ in range(count)]
+    tallies = [make() for _ in range(count)]
     failures: list[BaseException] = []
 
-    def work(tally: Tally) -> None:
+    def work(tally: A) -> None:
         while (piece := waiting.get()) is not None:
             if failures:
                 continue  # drain the queue, so that the reader is never stuck
@@ -63,7 +82,4 @@ def sum_over(
             thread.join()
     if failures:
         raise failures[0]
-    first, *rest = tallies
-    for tally in rest:
-        first.merge(tally.partial())
-    return first.sums(), first.rows
+    return tallies

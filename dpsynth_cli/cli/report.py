@@ -1,0 +1,84 @@
+"""dpsynth report: a release on one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpsynth_cli.cli.options import Quiet, progress_bar
+
+ROWS = 200_000
+
+
+def command(
+    audit: Annotated[
+        str, typer.Argument(metavar="AUDIT", help="The .audit.json or .audit.public.json of a release.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="The page; default: beside the audit, NAME.report.html."),
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Leave out all that is confidential: a page to publish.")
+    ] = False,
+    synthetic: Annotated[
+        str | None, typer.Option("--synthetic", help="The synthetic file, if it is not beside the audit.")
+    ] = None,
+    real: Annotated[
+        str | None, typer.Option("--real", "-i", help="The real table, if it is not where the audit says.")
+    ] = None,
+    predict: Annotated[bool, typer.Option(help="Simulate the predicted errors (takes a moment).")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Make one self-contained HTML page of a release: guarantee, budget, errors, distributions.
+
+    From the steward's audit the page is confidential, and shows real distributions beside synthetic ones
+    (of at most 200,000 rows); with --public, or from the public audit, it may be published.
+    """
+    from dpsynth_cli.csv_options import CsvOptions
+    from dpsynth_cli.errors import FileError, UsageError
+    from dpsynth_cli.evaluate.report import Shown, page, public_part
+    from dpsynth_cli.evaluate.tables import read_table
+    from dpsynth_cli.files import write_file
+    from dpsynth_cli.predict import predict as predicted
+    from dpsynth_cli.spec import from_document
+    from dpsynth_cli.verify import load_audit
+
+    path = Path(audit)
+    document = load_audit(path)
+    if public:
+        document = public_part(document)
+    steward = not document["publishable"]
+    if real and not steward:
+        raise UsageError("a public page shows nothing of the real table.", next_step="Drop --real.")
+    spec = from_document(document["spec"])
+    if document["output"]["file"] == "-" and synthetic is None:
+        raise UsageError(
+            "the release went to standard output.", next_step="Say where it was kept: --synthetic FILE."
+        )
+    made_at = synthetic or str(path.parent / document["output"]["file"])
+    real_at = real or document.get("input", "")
+    with progress_bar(quiet) as progress:
+        made = read_table(made_at, spec.domain, CsvOptions(), ROWS, progress)
+        truth, why = None, ""
+        if steward:
+            try:
+                kept = real_at not in ("", "-")
+                truth = read_table(real_at, spec.domain, spec.csv, ROWS, progress) if kept else None
+            except FileError:
+                if real:
+                    raise
+            if truth is None:
+                why = "The real table is not where it was: only synthetic rows are shown."
+        errors = None
+        if predict and document["output"]["rows"] > 0:
+            errors = predicted(spec, document["output"]["rows"])[0].as_json()
+    name = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
+    page_at = Path(output) if output else path.parent / f"{name}.report{'' if steward else '.public'}.html"
+    text = page(Shown(document, spec.domain, made, truth, errors, why))
+    write_file(page_at, text.encode(), 0o600 if steward else 0o644)
+    if not quiet:
+        keep = "confidential: keep it" if steward else "may be published"
+        typer.echo(f"{page_at} ({keep})")

@@ -1,0 +1,161 @@
+"""`dpsynth stream`: online release, push by push, on one budget."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpsynth_cli.cli.options import (
+    Json,
+    LedgerPath,
+    Output,
+    Quiet,
+    Rows,
+    Set,
+    SpecPath,
+    loaded,
+    print_json,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from dpsynth_cli.release import Receipt
+    from dpsynth_cli.stream import Status
+    from dpsynth_cli.trusted.ledger import Ledger
+
+app = typer.Typer(
+    help="Online release: batches go in, snapshots come out, one budget for all of them.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def init(
+    spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False, quiet: Quiet = False
+) -> None:
+    """Start a stream: charge its whole budget, once.
+
+    Running it again does nothing: a stream is charged once.
+    """
+    from dpsynth_cli import stream
+
+    now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger))
+    if json:
+        print_json(dataclasses.asdict(now) | {"charged": charged})
+    elif not quiet:
+        said = "started and charged, once for its whole life" if charged else "goes on: it was charged before"
+        typer.echo(f"The stream {now.name} of {now.dataset} {said}.")
+        typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
+
+
+@app.command()
+def push(
+    spec: SpecPath,
+    batch_id: Annotated[
+        str, typer.Option("--batch-id", metavar="ID", help="The batch's own name: each is counted once.")
+    ],
+    batch: Annotated[
+        str | None,
+        typer.Argument(metavar="BATCH", help="The new rows, a file as in the spec's input; else that input."),
+    ] = None,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Then publish the snapshot, as a cron job does.")
+    ] = False,
+    output: Output = None,
+    rows: Rows = None,
+    set_: Set = None,
+    ledger: LedgerPath = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count a batch of new rows, once; with --publish, write the snapshot too.
+
+    After a crash, run the same command again: a batch id that was counted is not counted a second time.
+    """
+    from dpsynth_cli import stream
+
+    wanted = loaded(spec, set_, None, output, rows)
+    if publish:
+        _check_standard_output(wanted.output, json)
+    book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
+    with progress_bar(quiet) as progress:
+        now = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
+        receipt = stream.publish(wanted, book, progress) if publish and now.releases else None
+    if json:
+        print_json(dataclasses.asdict(now) | {"snapshot": receipt and _receipt(receipt)})
+    elif not quiet:
+        counted = "is counted" if now.counted else "was counted before; nothing was changed"
+        typer.echo(f"Batch {batch_id} {counted}.")
+        _tell(now, receipt)
+
+
+@app.command()
+def publish(
+    spec: SpecPath,
+    output: Output = None,
+    rows: Rows = None,
+    set_: Set = None,
+    ledger: LedgerPath = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the snapshot of the last release: table, transcript and audits; reads no rows, costs nothing."""
+    from dpsynth_cli import stream
+
+    wanted = loaded(spec, set_, None, output, rows)
+    _check_standard_output(wanted.output, json)
+    quiet = quiet or wanted.output == "-"
+    with progress_bar(quiet) as progress:
+        receipt = stream.publish(wanted, _book(ledger), progress)
+    if json:
+        print_json(_receipt(receipt))
+    elif not quiet:
+        _show(receipt)
+
+
+@app.command()
+def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False) -> None:
+    """Where a stream stands: pushes, releases, and when the next one is due."""
+    from dpsynth_cli import stream
+
+    now = stream.status(loaded(spec, set_, None, None, None), _book(ledger))
+    if json:
+        print_json(dataclasses.asdict(now))
+    else:
+        typer.echo(f"The stream {now.name} of {now.dataset}, {now.pushes:,} pushes so far.")
+        _tell(now, None)
+        typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
+
+
+def _check_standard_output(output: str, json: bool) -> None:
+    from dpsynth_cli.errors import UsageError
+
+    if json and output == "-":
+        raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
+
+
+def _book(option: str | None) -> Ledger:
+    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+
+    return Ledger(ledger_path(option))
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
+    chosen = receipt.public["mechanism"]["chosen"]
+    return {"release": chosen["release"], "rows": receipt.rows, "files": receipt.files}
+
+
+def _tell(now: Status, receipt: Receipt | None) -> None:
+    made = f"Release {now.releases} was made now" if now.released else f"{now.releases} releases so far"
+    typer.echo(f"  {made}; the next is due at {now.next_release:,} {now.clock} (now {now.now:,}).")
+    if receipt is not None:
+        _show(receipt)
+
+
+def _show(receipt: Receipt) -> None:
+    release = receipt.public["mechanism"]["chosen"]["release"]
+    typer.echo(f"{receipt.rows:,} synthetic rows in {receipt.files['output']} (release {release})")
+    typer.echo(f"  publish with it: {receipt.files['transcript']}")
+    typer.echo(f"                   {receipt.files['public_audit']}")

@@ -1,0 +1,295 @@
+"""What follows from answers alone: the model, the synthetic file and the public audit. No data.
+
+A release and its verification come through here, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli import __version__, audit
+from dpsynth_cli.errors import UsageError, VerificationError
+from dpsynth_cli.files import Files
+from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
+from dpsynth_cli.spec import Spec, from_document
+from dpsynth_cli.transcript import Transcript, sha256
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.prices import Charge
+from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.write import Pending, write_table
+
+Watch = Callable[[Block], None]
+
+LARGEST_EPSILON = 1_000_000
+LARGEST_NOISE = 10**6  # rows
+
+
+def no_watch(block: Block) -> None:
+    """Do not look."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a mechanism made of its answers, and the answers of a paid evaluation, if the spec has one."""
+
+    model: Model
+    asked: Sequence[Question] = ()
+    paid: Sequence[Answer] = ()
+
+
+def run(spec: Spec, ask: Ask) -> Outcome:
+    """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget."""
+    try:
+        if spec.evaluation.epsilon is None:
+            return Outcome(spec.mechanism.run(ask, spec.domain, spec.params, spec.split))
+        share, asked = _payable(spec, ask)
+        model = spec.mechanism.run(_part(ask, 1 - share), spec.domain, spec.params, spec.split)
+        return Outcome(model, asked, ask(asked))
+    except TranscriptMismatch:
+        raise VerificationError(
+            "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
+            "",
+        ) from None
+
+
+def _payable(spec: Spec, ask: Ask) -> tuple[Fraction, list[Question]]:
+    """The evaluation's share of the budget, and its questions. The share is what its epsilon, with the same
+    delta, would cost by itself.
+
+    Refuses now what could not be answered later, when the mechanism has spent its own part.
+    """
+    from dpsynth_cli.evaluate.paid import paid_questions
+
+    assert spec.evaluation.epsilon is not None
+    try:
+        alone = accountant_of(replace(spec, privacy=replace(spec.privacy, epsilon=spec.evaluation.epsilon)))
+        share = alone.total / accountant_of(spec).total
+        asked = paid_questions(spec.domain, share)
+        for question in asked:
+            ask.sd(question)
+    except (UsageError, ValueError):
+        at = spec.places.get("evaluate.epsilon", "evaluate.epsilon")
+        raise UsageError(
+            f"{at}: this evaluation cannot be paid for: it has too little epsilon or too many cells.",
+            next_step="Raise evaluate.epsilon, release fewer columns, or leave it out.",
+        ) from None
+    return share, asked
+
+
+def _part(ask: Ask, share: Fraction) -> Asking:
+    """The same `ask`, but its whole budget is a share of the real one."""
+
+    def scaled(question: Question) -> Question:
+        return replace(question, share=question.share * share)
+
+    return Asking(
+        lambda questions: ask([scaled(question) for question in questions]),
+        lambda question: ask.sd(scaled(question)),
+        ask.progress,
+    )
+
+
+def compose(
+    spec: Spec,
+    transcript: Transcript,
+    outcome: Outcome,
+    accountant: Accountant,
+    bill: Sequence[Charge],
+    files: Files,
+    progress: Progress = no_progress,
+    watch: Watch = no_watch,
+) -> tuple[Pending, dict[str, Any]]:
+    """The synthetic file (not yet under its name) and the public audit: from public things alone.
+
+    `watch` sees every block of synthetic codes as it is written.
+    """
+    model, tally = outcome.model, Tally(outcome.asked, spec.domain)
+
+    def seen(block: Block) -> None:
+        watch(block)
+        if outcome.asked:
+            tally.add(block, len(next(iter(block.values()))))
+
+    rows = max(0, model.total) if spec.rows is None else spec.rows
+    release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
+    pending = draw(spec, model, rows, seed, files.path, progress, release_id, seen)
+    output = {
+        "file": files.output_name,
+        "rows": rows,
+        "columns": [column.name for column in spec.domain],
+        "sha256": pending.sha256,
+    }
+    data = transcript.as_bytes()
+    public = audit.public_audit(
+        spec,
+        transcript.header,
+        budget_of(accountant),
+        [charge.as_json() for charge in bill],
+        output,
+        {"file": files.transcript.name, "sha256": sha256(data)},
+        model.notes,
+        model.facts,
+        paper_bound(spec, model.total),
+    )
+    if outcome.asked:
+        from dpsynth_cli.evaluate.paid import paid_errors
+
+        found = paid_errors(spec.domain, outcome.paid, tally.sums(), rows, model.total)
+        public["evaluation"] = {"epsilon": transcript.header["spec"]["evaluate"]["epsilon"]} | found
+    return pending, public
+
+
+def draw(
+    spec: Spec,
+    model: Model,
+    rows: int,
+    seed: int,
+    path: str,
+    progress: Progress,
+    tag: str | None = None,
+    watch: Watch = no_watch,
+) -> Pending:
+    """Rows from a model, in a temporary file beside `path`."""
+    progress("writing", 0, rows)
+
+    def watched() -> Iterator[Block]:
+        for block in model.draw(rows, np.random.default_rng(seed)):
+            watch(block)
+            yield block
+            progress("writing", len(next(iter(block.values()))), rows)
+
+    return write_table(path, spec.domain.columns, watched(), rows, tag)
+
+
+def replay(
+    transcript: Transcript, progress: Progress = no_progress
+) -> tuple[Spec, Outcome, Accountant, list[Charge]]:
+    """The outcome again, from the transcript alone; no data."""
+    try:
+        spec = from_document(transcript.header["spec"])
+        if spec.mechanism.stream:
+            from dpsynth_cli.stream_snapshot import rebuilt
+
+            model, accountant, bill = rebuilt(spec, transcript)
+            return spec, Outcome(model), accountant, bill
+        accountant, bill = accountant_of(spec), []
+        ask = recorded_ask(spec, accountant, transcript.answers, bill)
+        outcome = run(spec, replace(ask, progress=progress))
+    except (KeyError, UsageError, ValueError) as error:
+        made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
+        raise VerificationError(
+            f"the transcript does not fit its own spec: {error}.",
+            "",
+            f"It was made by dpsynth {made}; this is {__version__}.",
+        ) from None
+    check_paid_for(bill, transcript.answers)
+    return spec, outcome, accountant, bill
+
+
+def recorded_ask(
+    spec: Spec, accountant: Accountant, answers: Sequence[tuple[Any, Answer]], bill: list[Charge]
+) -> Asking:
+    """An `ask` that gives recorded answers again, prices them, and has no rows to answer more."""
+
+    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        raise TranscriptMismatch("the transcript ends before the mechanism does")
+
+    return open_curator(
+        no_rows,
+        spec.domain,
+        accountant,
+        system_source(),
+        lambda charges, answers: None,
+        lambda: None,
+        answers,
+        bill,
+    )
+
+
+def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
+    """Recorded answers have the noise that their shares pay for, and none is left over."""
+    for charge, (_, answer) in zip(bill, answers, strict=False):
+        if (answer.noise, answer.sd) != (charge.price.noise, charge.price.sd):
+            raise VerificationError("the transcript claims other noise than its shares pay for.", "")
+    if len(bill) != len(answers):
+        raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
+
+
+def paper_bound(spec: Spec, rows: float) -> float | None:
+    """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
+    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
+        return None
+    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
+
+
+def accountant_of(spec: Spec) -> Accountant:
+    """One currency a release: pure epsilon, or rho where the spec has a delta.
+
+    Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
+    """
+    privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
+    if privacy.budget > LARGEST_EPSILON:
+        raise UsageError(
+            f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
+            next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
+        )
+    if privacy.delta is None:
+        accountant = Accountant.pure(privacy.budget)
+    else:
+        accountant = Accountant.zcdp(privacy.budget, privacy.delta)
+    if _noise(accountant) > LARGEST_NOISE:
+        raise UsageError(
+            f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
+            "million rows.",
+            next_step="Raise privacy.epsilon.",
+        )
+    return accountant
+
+
+def _noise(accountant: Accountant) -> float:
+    """The standard deviation of one count that gets the whole budget."""
+    try:
+        return accountant.price(Fraction(1), 1, 1).sd
+    except ValueError:
+        return math.inf
+
+
+def budget_of(accountant: Accountant) -> dict[str, Any]:
+    """Total and spent, as exact strings and as floats."""
+    return {
+        "currency": accountant.currency,
+        "total": str(accountant.total),
+        "total_float": float(accountant.total),
+        "spent": str(accountant.spent),
+        "spent_float": float(accountant.spent),
+    }
+
+
+def about(spec: Spec, release_id: str) -> dict[str, Any]:
+    """Which release it is, made when and by what."""
+    day = datetime.now(timezone.utc).date().isoformat()
+    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """What made a release: the same versions make the same bytes."""
+    import pyarrow
+    import scipy
+
+    return {
+        "dpsynth": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "pyarrow": pyarrow.__version__,
+    }

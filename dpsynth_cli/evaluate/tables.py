@@ -1,0 +1,138 @@
+"""Tables as codes: the rows of a file, all or an even sample of them, and tables to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.csv_options import CsvOptions
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Progress, Question, no_progress
+from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.sums import Tally
+
+BATCH = 2**16  # rows that are counted at once
+
+Codes: TypeAlias = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Codes of the rows that are looked at, and how many rows the whole table has."""
+
+    codes: Codes
+    rows: int
+
+    def __len__(self) -> int:
+        return len(next(iter(self.codes.values())))
+
+    def take(self, which: NDArray[Any]) -> Table:
+        return Table({name: values[which] for name, values in self.codes.items()}, self.rows)
+
+    def at_most(self, rows: int | None, seed: int = 0) -> Table:
+        """An even sample of so many rows, in their order; the same ones for tables of the same length."""
+        if rows is None or len(self) <= rows:
+            return self
+        return self.take(np.sort(np.random.default_rng(seed).permutation(len(self))[:rows]))
+
+    def sums(self, questions: list[Question], domain: Domain) -> list[NDArray[np.int64]]:
+        """The exact answers, as the trusted core adds them up."""
+        tally = Tally(questions, domain)
+        for start in range(0, len(self), BATCH):
+            part = {name: values[start : start + BATCH] for name, values in self.codes.items()}
+            tally.add(part, min(BATCH, len(self) - start))
+        return tally.sums()
+
+
+class Sample:
+    """At most `most` rows of blocks that pass by, all equally likely, in their order.
+
+    Which rows are kept depends on the seed and on their places alone, not on how they were cut into blocks.
+    """
+
+    def __init__(self, most: int | None, seed: int = 0) -> None:
+        self._most, self._rng = most, np.random.default_rng(seed)
+        self._blocks: list[Mapping[str, NDArray[Any]]] = []
+        self._keys: list[NDArray[np.float64]] = []
+        self._held, self._limit = 0, np.inf
+        self.rows = 0
+
+    def add(self, block: Mapping[str, NDArray[Any]]) -> None:
+        count = len(next(iter(block.values())))
+        self.rows += count
+        if self._most is None:
+            self._blocks.append(block)
+            return
+        keys = self._rng.random(count)
+        keep = keys < self._limit
+        self._blocks.append({name: values[keep] for name, values in block.items()})
+        self._keys.append(keys[keep])
+        self._held += int(keep.sum())
+        if self._held > 2 * self._most:
+            self._shrink()
+
+    def watching(self, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """The same blocks, each seen before it goes on."""
+        for block in blocks:
+            self.add(block)
+            yield block
+
+    def table(self, domain: Domain) -> Table:
+        if self._most is not None and self._held > self._most:
+            self._shrink()
+        none = np.zeros(0, np.int64)
+        codes = {c.name: np.concatenate([b[c.name] for b in self._blocks] or [none]) for c in domain}
+        return Table(codes, self.rows)
+
+    def _shrink(self) -> None:
+        assert self._most is not None
+        keys = np.concatenate(self._keys)
+        kept = np.sort(np.argpartition(keys, self._most)[: self._most])
+        self._blocks = [
+            {name: np.concatenate([b[name] for b in self._blocks])[kept] for name in self._blocks[0]}
+        ]
+        self._keys, self._held = [keys[kept]], self._most
+        self._limit = float(self._keys[0].max(initial=0.0))
+
+
+def read_table(
+    path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
+) -> Table:
+    """The codes of a file's declared columns, of at most so many rows."""
+    with closing(open_scan(path, domain.columns, csv)) as scan:
+        return scanned(scan, domain, most, progress)
+
+
+def scanned(scan: Scan, domain: Domain, most: int | None, progress: Progress) -> Table:
+    """One pass over a scan."""
+    sample = Sample(most)
+    progress("evaluating", 0, scan.size)
+    for piece in scan.pieces():
+        sample.add(scan.encode(piece))
+        progress("evaluating", piece.size, scan.size)
+    return sample.table(domain)
+
+
+def halves(table: Table, seed: int = 0) -> tuple[Table, Table]:
+    """Two tables of half the rows each, at random."""
+    order = np.random.default_rng(seed).permutation(len(table))
+    middle = len(table) // 2
+    return table.take(np.sort(order[:middle])), table.take(np.sort(order[middle:]))
+
+
+def independent(table: Table, seed: int = 0) -> Table:
+    """The same columns, each in an order of its own: the right marginals and nothing else."""
+    rng = np.random.default_rng(seed)
+    return Table({name: rng.permutation(values) for name, values in table.codes.items()}, table.rows)
+
+
+def uniform(domain: Domain, rows: int, seed: int = 0) -> Table:
+    """A table that knows the declared domain and nothing else."""
+    rng = np.random.default_rng(seed)
+    return Table({c.name: rng.integers(c.codes, size=rows, dtype=np.int64) for c in domain}, rows)

@@ -1,0 +1,122 @@
+"""A release by groups: spec -> ledger -> groups of rows -> files. Not differentially private, and it says so.
+
+There is no transcript: nothing in it is noisy, so nothing could be made again without the data. The ledger
+records the release before the first row is read, as one that no budget bounds.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli import audit
+from dpsynth_cli.compose import about
+from dpsynth_cli.errors import UsageError
+from dpsynth_cli.evaluate.tables import Sample
+from dpsynth_cli.evaluate.utility import ROWS, utility
+from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.questions import Block, Ints, Progress, no_progress
+from dpsynth_cli.release import Receipt, refunding
+from dpsynth_cli.spec import Spec
+from dpsynth_cli.transcript import sha256
+from dpsynth_cli.trusted import groups
+from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.write import write_table
+
+
+def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+    """Groups, their centres or rows drawn from them, and the audits; recorded in the ledger as unbounded."""
+    if spec.rows is not None and spec.params.output == "centroids":
+        raise UsageError(
+            f"{spec.places.get('rows', 'rows')}: output: centroids gives as many rows as the input has.",
+            next_step="Leave out rows, or take mechanism.output: bootstrap.",
+        )
+    files = Files.of(spec)
+    files.check_writable()
+    with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+        release_id = secrets.token_hex(16)
+        entry = ledger.reserve_unbounded(spec.privacy.dataset, release_id, spec.name)
+        with refunding(spec, ledger, release_id):
+            ledger.drawn(release_id)
+            progress("reading", 0, scan.size)
+            rows = groups.read_rows(scan, lambda done: progress("reading", done, scan.size))
+            found = _groups(spec, rows)
+            count, blocks = _released(spec, rows, found)
+            made = Sample(ROWS)
+            pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
+            try:
+                output = {
+                    "file": files.output_name,
+                    "rows": count,
+                    "columns": [column.name for column in spec.domain],
+                    "sha256": pending.sha256,
+                }
+                remaining = None if entry.remaining is None else str(entry.remaining)
+                recorded = {
+                    "dataset": spec.privacy.dataset,
+                    "entry": entry.number,
+                    "hash": entry.hash,
+                    "remaining": remaining,
+                }
+                public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
+                named = files.named(transcript=False)
+                useful = utility(spec, scan, made, progress)
+                steward = audit.steward_audit(public, spec.input, named, useful)
+                steward["groups"] = _told(spec, rows, found)
+                with publishing(
+                    files, release_id, None, audit.as_text(steward), audit.as_text(public)
+                ) as publish:
+                    hashes = {"output": pending.sha256, "public_audit": sha256(audit.as_text(public))}
+                    ledger.commit(release_id, hashes)
+                    publish()
+                    pending.publish()
+            finally:
+                pending.discard()
+    return Receipt(release_id, count, named, public)
+
+
+def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+    """There is nothing to go on from."""
+    raise UsageError(
+        "a release by groups is made at once: there is nothing to resume.",
+        next_step="Run it again without --resume; the ledger records it again.",
+    )
+
+
+def _groups(spec: Spec, rows: dict[str, Ints]) -> groups.Groups:
+    count = len(next(iter(rows.values())))
+    if 0 < count < spec.params.group_size:
+        raise UsageError(
+            "the input has fewer rows than one group needs.", next_step="Lower mechanism.group_size."
+        )
+    return groups.grouped(rows, spec.domain, spec.params.group_size, spec.params.partition)
+
+
+def _released(spec: Spec, rows: dict[str, Ints], found: groups.Groups) -> tuple[int, Iterator[Block]]:
+    """How many rows, and the rows. Order and draws are nobody's to repeat: a seed would tell row by row."""
+    rng = np.random.default_rng(secrets.randbits(128))
+    whole = len(found.of_row)
+    if spec.params.output == "centroids":
+        centres = groups.centroids(rows, spec.domain, found)
+        return whole, groups.rows_of_centroids(centres, found, rng)
+    count = whole if spec.rows is None or not whole else spec.rows
+    return count, groups.rows_by_bootstrap(rows, spec.domain, found, count, rng)
+
+
+def _told(spec: Spec, rows: dict[str, Ints], found: groups.Groups) -> dict[str, Any]:
+    """For the steward: how many groups there are, and where one of them gives a category away."""
+    alike = groups.homogeneous(rows, spec.domain, found)
+    return {
+        "confidential": True,
+        "groups": len(found.sizes),
+        "smallest": min(found.sizes.tolist(), default=0),
+        "largest": max(found.sizes.tolist(), default=0),
+        "homogeneous": alike,
+        "meaning": "in so many groups all rows have the same category: whoever is known to be in one of them "
+        "is known to have it",
+    }

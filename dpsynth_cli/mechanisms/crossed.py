@@ -1,0 +1,107 @@
+"""The columns of a table as attributes, and every pair of them: what private marginals and rules say of it.
+
+Masses are by class and attribute; a pair is expected to be independent until its own table says more. Rules
+(structural zeros) are kept here: in the masses of a class, in every table, and in the rows at last.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.attributes import Attribute
+from dpsynth_cli.mechanisms.rules import Rules
+from dpsynth_cli.numeric.forest import Pair
+from dpsynth_cli.numeric.ratios import raked, shrunk_by_class
+from dpsynth_cli.questions import Floats, Ints
+
+Tables = dict[Pair, list[Floats]]  # of each pair, a table a class
+
+
+class Crossed:
+    """Attributes, with their masses by class and their pairs."""
+
+    def __init__(self, omega: Domain, attributes: list[Attribute], rules: Rules) -> None:
+        self.omega, self.attributes, self.rules = omega, attributes, rules
+        self.sizes = [own.cells for own in attributes]
+        self.totals = np.array([mass.sum() for mass in attributes[0].marginal.masses])
+        self.pairs = list(combinations(range(len(attributes)), 2))
+        self._first = [np.array(own.axis.edges[:-1]) for own in attributes]
+        self.masses = [
+            [self._possible_masses(k, i) for i in range(len(attributes))] for k in range(omega.classes)
+        ]
+        self.impossible = {
+            (i, j): found for i, j in self.pairs if rules and (found := self._impossible(i, j)).any()
+        }
+        self.expected: Tables = {
+            (i, j): [
+                np.outer(own[i], own[j]) / max(total, 1e-9) * self.possible((i, j))
+                for own, total in zip(self.masses, self.totals, strict=True)
+            ]
+            for i, j in self.pairs
+        }
+
+    def possible(self, pair: Pair) -> Floats:
+        """1, or a table that is 0 where no row can be."""
+        if pair in self.impossible:
+            return np.asarray(~self.impossible[pair], np.float64)
+        return np.ones(())
+
+    def most(self, pair: Pair) -> list[Floats]:
+        """No cell has more rows than the smaller of its row and its column."""
+        i, j = pair
+        return [np.minimum.outer(own[i], own[j]) * self.possible(pair) for own in self.masses]
+
+    def fitted(
+        self, pair: Pair, noisy: list[Floats], variance: float, expected: list[Floats]
+    ) -> list[Floats]:
+        """A pair's tables by what was counted and what is expected, with the right marginals."""
+        i, j = pair
+        estimates = shrunk_by_class(noisy, variance, expected, self.most(pair))
+        possible = self.possible(pair)
+        return [
+            raked(estimate, own[i], own[j], possible)
+            for estimate, own in zip(estimates, self.masses, strict=True)
+        ]
+
+    def without_impossible(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
+        """Rows that break a rule replaced by others of the class that break none."""
+        if not self.impossible:
+            return cells
+        broken = np.zeros(len(cells), bool)
+        for (i, j), impossible in self.impossible.items():
+            broken |= impossible[cells[:, i], cells[:, j]]
+        good = cells[~broken]
+        if not len(good):
+            good = self._possible_row(k)
+        cells[broken] = good[rng.integers(len(good), size=int(broken.sum()))]
+        return cells
+
+    def _possible_row(self, k: int) -> Ints:
+        label = self.omega.strata
+        codes = self.rules.possible_row({label: k} if label else {})
+        assert codes is not None, "a class that the rules leave no row"
+        row = [int(np.argmax(mass)) for mass in self.masses[k]]
+        for i, own in enumerate(self.attributes):
+            if own.column.name in codes:
+                row[i] = int(np.searchsorted(self._first[i], codes[own.column.name], side="right")) - 1
+        return np.array([row])
+
+    def _impossible(self, i: int, j: int) -> NDArray[np.bool_]:
+        one, other = (self.attributes[at].column.name for at in (i, j))
+        return self.rules.impossible(one, other, self._first[i], self._first[j])
+
+    def _possible_masses(self, k: int, i: int) -> Floats:
+        """The masses of a class in an attribute's cells, without those that a rule forbids the class."""
+        mass, label = self.attributes[i].masses(k), self.omega.strata
+        if not self.rules or label is None:
+            return mass
+        name = self.attributes[i].column.name
+        never = self.rules.impossible(label, name, np.array([k]), self._first[i])[0]
+        left = np.where(never, 0.0, mass)
+        if not left.any():
+            left = np.where(never, 0.0, 1.0)
+        return np.asarray(left * (max(float(mass.sum()), 1e-9) / left.sum()))  # never 0 everywhere

@@ -1,0 +1,198 @@
+"""Latent factors for tables of mixed types: Y. Zhang, Q. Xu, N. Tang and A. Qu, "Differentially private data
+release for mixed-type data via latent factor models".
+
+`release: model` keeps the paper's idea, links between columns of every type and latent normals whose
+correlation carries the table, and releases the model instead of the rows: private marginals, one private Gram
+of all pairs of columns, then post-processing only. Scores of the cells of a column are its part of the Gram's
+first factors, links go from latent normals to cells so that the marginals come out, latent correlations are
+what the pair tables say of the scores, and rows are drawn anew.
+
+Where this is not the printed algorithm (privacy.md): histograms with independent noise, not sorted noise
+(E27); one share for all columns together, split among them (E28); the same private links in both directions
+(E29); factors that stand above the known noise of the private Gram, never counted in the data (E30); nothing
+unbounded is ever summed (E31); loadings from a noisy Gram, not noisy eigenvectors (E32).
+`release: rows` is in `factor_rows.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsynth_cli import budget
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
+from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
+from dpsynth_cli.mechanisms.marginals import independent
+from dpsynth_cli.mechanisms.oneway import COARSE, Marginal, ask_marginals
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
+from dpsynth_cli.numeric.links import Link, link, settled
+from dpsynth_cli.numeric.pairs import pair_tables
+from dpsynth_cli.numeric.projection import normals, rounded
+from dpsynth_cli.numeric.sampling import whole
+from dpsynth_cli.questions import (
+    Ask,
+    Bins,
+    Block,
+    CellCounts,
+    Cells,
+    Floats,
+    Gram,
+    Ints,
+    Model,
+    Question,
+)
+
+CELLS = 12  # of a numeric column in the pair tables
+CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
+SCORES = 3  # dimensions of a column's latent, at most
+LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
+
+
+@dataclass(frozen=True)
+class Params:
+    release: str = parameter(
+        "model",
+        "model: rows drawn anew. rows: each row noised by itself, the paper's algorithm; a reference, local "
+        "differential privacy, not recommended, replace_one only",
+        choices=("model", "rows"),
+    )
+    factors: int | None = parameter(
+        None,
+        "r, factors of the latent correlation besides a diagonal; auto: all, and 3 by rows",
+        low=1,
+        high=1000,
+        auto=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Latent:
+    """One class: a link for each column (None where nothing is known), and F with z = F x, x normals."""
+
+    links: list[Link | None]
+    spread: Floats
+
+    def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> list[Ints]:
+        """The cells of so many rows, column by column; each column's as many as its marginal says."""
+        z = rounded(self.spread @ normals((self.spread.shape[1], rows), rng))
+        made, at = [], 0
+        for own, linked in zip(attributes, self.links, strict=True):
+            due = whole(own.masses(k), rows, rng)
+            guess = np.zeros(rows, np.int64)
+            if linked is not None:
+                guess = linked.cells(z[at : at + linked.dimensions])
+                at += linked.dimensions
+            made.append(settled(guess, due, rng))
+        return made
+
+
+def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    sizes, rest = sizes_and_rest(ask, omega, split)
+    notes: tuple[str, ...] = ()
+    rows = params.release == "rows" and sizes.total * (params.factors or FACTORS) <= MOST
+    if params.release == "rows" and not rows:
+        notes = (f"more than {MOST:,} coordinates for a release by rows: released as a model",)
+    stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
+    first, second, *third = budget.split(rest, [split[stage] for stage in stages])
+    if len(omega.modelled) < 2 or (not rows and _noise(ask, omega, sizes, second) > LOUDEST):
+        notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)
+        return independent(ask, omega, sizes, rest, _depth(ask, omega, sizes, rest), notes)
+
+    # Links need the marginals: private ones, for both directions.
+    marginals = ask_marginals(ask, omega, omega.modelled, sizes, first)
+    attributes = [_attribute(column, marginals[column.name]) for column in omega.modelled]
+
+    # The Gram of all cells: every pair of columns, one share.
+    axes = tuple(own.axis for own in attributes)
+    answer = ask([Question("gram", Gram(axes), second, omega.strata)])[0]
+    if rows:
+        return by_rows(ask, attributes, answer, third[0], params.factors or FACTORS, sizes.total)
+    latents = [_latent(attributes, k, block, answer.sd, params) for k, block in enumerate(answer.blocks)]
+
+    # Latent normals, then cells by the links, then codes by the marginals.
+    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
+        cells = latents[k].cells(attributes, k, rows, rng)
+        return {own.column.name: own.codes(k, cell, rng) for own, cell in zip(attributes, cells, strict=True)}
+
+    totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
+    facts = {
+        "cells": {own.column.name: own.cells for own in attributes},
+        "scores": {
+            own.column.name: [linked.dimensions if linked else 0 for linked in linked_by_class]
+            for own, *linked_by_class in zip(attributes, *(latent.links for latent in latents), strict=True)
+        },
+    }
+    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
+
+
+def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
+    """The noise of a cell of the Gram in parts of all rows, times the cells of all columns: measured on real
+    tables, what is to be learnt of pairs drowns at about 3. Public but for n, which is private."""
+    alone = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
+    sd = ask.sd(Question("gram", Gram(alone), share, omega.strata))
+    cells = sum(min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled)
+    return sd * cells / max(1.0, float(sizes.rows.sum()))
+
+
+def _depth(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:
+    """Halvings of a numeric column that few rows leave room for: cells of a class as large as their noise."""
+    count = CellCounts(Cells(()))
+    sd = ask.sd(Question("columns", count, share / len(omega.modelled), omega.strata))
+    room = float(sizes.rows.sum()) / omega.classes / max(sd, 1e-9)
+    return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
+
+
+def _attribute(column: Column, marginal: Marginal) -> Attribute:
+    if column.categorical and column.codes > CATEGORIES:
+        return Attribute(column, marginal, joined(np.sum(marginal.masses, axis=0), CATEGORIES))
+    return attribute(column, marginal, CELLS)
+
+
+def _latent(attributes: list[Attribute], k: int, block: Ints, sd: float, params: Params) -> Latent:
+    masses = [own.masses(k) for own in attributes]
+    n = float(masses[0].sum())
+    if n < 1:
+        return Latent([None] * len(attributes), np.zeros((0, 0)))
+    p = [mass / n for mass in masses]
+    tables = pair_tables(block, [own.cells for own in attributes])
+    residuals = {(i, j): residual(table / n, p[i], p[j]) for (i, j), table in tables.items()}
+    scores = column_scores(residuals, p, sd / n, SCORES)
+    links = [link(phi, own) if phi.shape[1] else None for phi, own in zip(scores, p, strict=True)]
+    carried = [made.carried if made else np.zeros((0, 0)) for made in links]
+    seen = correlations(residuals, scores, carried, sd / n)
+    near = nearest_correlation(seen, [phi.shape[1] for phi in scores], params.factors)
+    return Latent(links, rounded(np.asarray(np.linalg.cholesky(near), np.float64)) if near.size else near)
+
+
+def fits(omega: Domain, params: Params) -> list[str]:
+    problems = [] if omega.modelled else ["factor needs a column besides the strata"]
+    if params.release == "rows" and omega.neighbours != "replace_one":
+        problems.append(
+            "release: rows needs privacy.neighbours: replace_one, where the number of rows is public"
+        )
+    if params.release == "rows" and omega.strata:
+        problems.append("release: rows has no strata: rows are released one by one")
+    return problems
+
+
+MECHANISM = Mechanism(
+    name="factor",
+    summary="latent normals with one correlation matrix, linked to columns of every type",
+    suits="mixed tables without a label, or with few rows for their columns",
+    citation=(
+        "Y. Zhang, Q. Xu, N. Tang, A. Qu: Differentially Private Data Release for Mixed-type Data via Latent "
+        "Factor Models. JMLR 2024"
+    ),
+    run=run,
+    params=Params,
+    stages={"total": 0.02, "marginals": 0.3, "gram": 0.68, "scores": 0.5},
+    fits=fits,
+)

@@ -1,0 +1,107 @@
+"""The model of `lowdim`: a piece for each class; points are drawn from it and put back on the declared grid.
+
+X'' = X' + mean with the synthetic X' (Algorithm 1; E12), then the metric projection on the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.inside import Box, Measure
+from dpsynth_cli.numeric.classes import Spread
+from dpsynth_cli.numeric.projection import chosen, finely, normals, rounded, to_codes
+from dpsynth_cli.numeric.sampling import portions, shuffled, whole
+from dpsynth_cli.questions import Block, Floats, Ints
+
+ROWS, NUMBERS = 2**17, 2**23  # of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A class: y = mean + V x' + F g + s e, with x' uniform in a cell of the measure and g, e normal."""
+
+    measure: Measure
+    mean: Floats
+    vectors: Floats
+    factor: Floats
+    sd: Floats
+
+
+def normal(omega: Domain, n: float, mean: Floats, spread: Spread | None) -> Piece:
+    """Normal along all axes, and independently what the columns have left."""
+    one = Measure(np.array([n]), np.zeros((1, 0)), np.zeros(0))
+    none = np.zeros((len(mean), 0))
+    if spread is None:
+        return Piece(one, rounded(mean), none, none, np.zeros(len(mean)))
+    # Choosing a category gives its coordinates what they have left; and nothing may be far below 0.
+    nominal = np.repeat([c.type == "nominal" for c in omega.modelled], [c.width for c in omega.modelled])
+    left = np.where(nominal, 0.0, np.sqrt(spread.left))
+    long = np.sqrt((spread.factor**2).sum(axis=1))
+    shorter = np.where(nominal, np.minimum(1.0, mean / np.maximum(long, 1e-12)), 1.0)
+    return Piece(one, rounded(mean), none, rounded(spread.factor * shorter[:, None]), rounded(left))
+
+
+def counted(inside: Measure, mean: Floats, spread: Spread, box: Box) -> Piece:
+    """Counted along the first axes, normal along the others; what is left is left out, as in the paper."""
+    found, vectors, c = spread.found, box.vectors, len(box.widths)
+    factor = found.vectors[:, c:] * np.sqrt(found.values[c:])
+    beside = mean - vectors @ (mean @ vectors)
+    return Piece(inside, rounded(beside), vectors, rounded(factor), np.zeros(len(mean)))
+
+
+def drawing(
+    omega: Domain, pieces: Sequence[Piece], missing: Floats
+) -> Callable[[int, np.random.Generator], Iterator[Block]]:
+    """Rows of all classes, mixed; `missing` is the part of each column that comes out missing."""
+    mass = np.concatenate([piece.measure.mass for piece in pieces])
+    mass = mass if mass.any() else np.ones(len(mass))
+    start = np.cumsum([0] + [len(piece.measure.mass) for piece in pieces])
+    owner = np.repeat(np.arange(len(pieces)), np.diff(start))
+    d = len(pieces[0].mean)
+    block = max(1, min(ROWS, NUMBERS // max(1, d)))
+
+    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
+        counts = whole(mass, rows, rng)
+        for part in portions(counts, rng, block) if rows else ():
+            cell = shuffled(part, rng)
+            label = owner[cell]
+            y = np.empty((d, len(cell)))
+            for k, piece in enumerate(pieces):
+                own = np.flatnonzero(label == k) if len(pieces) > 1 else slice(None)
+                y[:, own] = _points(piece, cell[own] - start[k], rng)
+            made = _codes(omega, y, rng)
+            for column, rate in zip(omega.modelled, missing, strict=True):
+                if rate > 0:
+                    made[column.name][rng.random(len(cell)) < rate] = column.size
+            yield {c.name: label if c.name == omega.strata else made[c.name] for c in omega}
+
+    return draw
+
+
+def _points(piece: Piece, cell: Ints, rng: np.random.Generator) -> Floats:
+    y = piece.factor @ normals((piece.factor.shape[1], len(cell)), rng)
+    y += piece.mean[:, None]
+    if piece.vectors.shape[1]:
+        inside = rng.random((len(cell), len(piece.measure.width)))
+        y += piece.vectors @ finely(piece.measure.corner[cell] + piece.measure.width * inside).T
+    if piece.sd.any():
+        y += normals(y.shape, rng, piece.sd)
+    return np.asarray(y)
+
+
+def _codes(omega: Domain, y: Floats, rng: np.random.Generator) -> Block:
+    """Numbers by projection on their grid; of a nominal column one category, by its coordinates."""
+    made: Block = {}
+    row = 0
+    for column in omega.modelled:
+        own = y[row : row + column.width]
+        row += column.width
+        if column.type == "nominal":
+            made[column.name] = chosen(own, rng)
+        else:
+            (made[column.name],) = to_codes(own, [column.size], rng)
+    return made

@@ -1,0 +1,101 @@
+"""Noisy tables drawn towards what is expected of them, as far as their noise says (empirical Bayes).
+
+A cell where e rows are expected holds r e of them. The ratios r of all cells of a table come from one
+mixture of a few stories, which the noisy counts themselves teach by EM: if they are like what is expected
+they stay there, if most cells are empty they learn that, and a cell that stands out keeps its count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# The stories a cell can have: about r e rows, for normal widths of r; at last about `most` rows.
+RATIOS = np.array([0.0, 0.1, 0.3, 0.55, 0.8, 1.0, 1.25, 1.7, 2.5, 4.0, 7.0, 14.0, 40.0])
+WIDTHS = np.array([0.0, 0.07, 0.1, 0.12, 0.1, 0.05, 0.15, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0])
+TOP = 0.1  # the width of the last one, in `most`
+PRIOR = np.append(np.where(RATIOS == 1, 5.0, 0.2), 0.2)  # before any cell was seen, in cells
+ROUNDS = 8  # of EM
+
+
+def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats) -> Floats:
+    """The posterior mean of each cell; no cell is above `most`, and 0 is 0 where that is.
+
+    `most` has a story of its own: all rows of the smaller of two categories. A table that is no further from
+    what is expected than its noise alone would be stays as expected.
+
+    >>> noisy, expected = np.array([12.0, 190.0, 7.0]), np.array([10.0, 10.0, 9.0])
+    >>> shrunk(noisy, 25.0, expected, np.full(3, 200.0)).round().tolist()
+    [10.0, 191.0, 9.0]
+    """
+    away = noisy - expected
+    energy = variance * (len(noisy) + np.sqrt(2.0 * len(noisy)))  # of noise alone, and a standard deviation
+    if float((away * away).sum()) < energy:
+        return np.minimum(expected, most)
+    centre = np.vstack([np.minimum(RATIOS[:, None] * expected, most), most])
+    width = np.vstack([WIDTHS[:, None] * expected, TOP * most]) ** 2
+    spread = width + variance
+    likely = -0.5 * ((noisy - centre) ** 2 / spread + np.log(spread))
+    likely = np.exp(likely - likely.max(axis=0))
+    weights = PRIOR / PRIOR.sum()
+    for _ in range(ROUNDS):
+        told = weights[:, None] * likely
+        weights = PRIOR + (told / told.sum(axis=0)).sum(axis=1)
+        weights = np.round(weights / weights.sum(), 9)
+    told = weights[:, None] * likely
+    means = np.clip(centre + (noisy - centre) * (width / spread), 0.0, most)
+    return np.asarray((told * means).sum(axis=0) / told.sum(axis=0))
+
+
+def shrunk_by_class(
+    noisy: Sequence[Floats], variance: float, expected: Sequence[Floats], most: Sequence[Floats]
+) -> list[Floats]:
+    """The same for the tables of several classes: all together first, and the classes towards that.
+
+    What all classes together show beyond what is expected is expected of each class then.
+    """
+    shape = noisy[0].shape
+    expected = [table.ravel() for table in expected]
+    if len(noisy) > 1:
+        before = np.sum(expected, axis=0)
+        after = shrunk(
+            np.sum(noisy, axis=0).ravel(), variance * len(noisy), before, np.sum(most, axis=0).ravel()
+        )
+        ratio = np.divide(after, before, out=np.ones_like(after), where=before > 0)
+        expected = [table * ratio for table in expected]
+    alone = shrunk(
+        np.concatenate([table.ravel() for table in noisy]),
+        variance,
+        np.concatenate(expected),
+        np.concatenate([table.ravel() for table in most]),
+    )
+    return [part.reshape(shape) for part in np.split(alone, len(noisy))]
+
+
+def raked(table: Floats, rows: Floats, columns: Floats, possible: Floats) -> Floats:
+    """The table scaled to these sums of its rows and columns (iterative proportional fitting).
+
+    Every possible cell gets a little first, so that a sum can be reached; where `possible` is 0 it stays 0.
+
+    >>> table = raked(np.eye(2) + 1, np.array([6.0, 4.0]), np.array([5.0, 5.0]), np.ones((2, 2)))
+    >>> table.sum(axis=0).tolist(), table.sum(axis=1).round(3).tolist()
+    ([5.0, 5.0], [6.0, 4.0])
+    """
+    total = max(float(rows.sum()), 1e-9)
+    table = (table + 1e-6 / total * np.outer(rows, columns) + 1e-12) * possible
+    for _ in range(15):
+        sums = table.sum(axis=1)
+        if np.abs(sums - rows).max() < 1e-7 * total:
+            break
+        table = table * _scale(rows, sums)[:, None]
+        table = table * _scale(columns, table.sum(axis=0))
+    return np.asarray(np.round(table, 6))
+
+
+def _scale(wanted: Floats, there: Floats) -> Floats:
+    return np.divide(wanted, there, out=np.zeros_like(there), where=there > 0)

@@ -1,0 +1,304 @@
+"""Online release: a stream is charged once, takes its rows push by push, and gives snapshots for ever.
+
+    init      state without rows -> charge in the ledger -> generation 1
+    push      rows -> raw counts -> blocks that end now get their noise -> next generation
+    publish   noisy trees of the generation -> snapshot, transcript, audits -> hashes in the ledger -> names
+
+Every command may be killed at any moment and run again. A push counts when the ledger has its generation,
+and a batch whose id is in the state is not counted again. Nothing is published but what a generation in the
+ledger holds, so no noise is ever drawn twice for it. A snapshot is post-processing: it follows from its
+transcript, and making it again costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpsynth_cli import audit
+from dpsynth_cli.compose import Outcome, accountant_of, compose
+from dpsynth_cli.errors import (
+    NOTHING_SPENT,
+    BudgetError,
+    DpsynthError,
+    FileError,
+    UsageError,
+    VerificationError,
+)
+from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release import Receipt
+from dpsynth_cli.spec import Spec
+from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
+from dpsynth_cli.stream_step import advance, partition_of
+from dpsynth_cli.transcript import canonical, sha256
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.engines.local import added_up
+from dpsynth_cli.trusted.leaves import Gathered
+from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.stream_state import Store, StreamState
+
+NOT_COUNTED = "The batch was not counted, and nothing more was spent."
+FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a stream stands: public facts only. `events` is None where arrivals are private."""
+
+    stream: str
+    name: str
+    dataset: str
+    pushes: int
+    events: int | None
+    releases: int
+    clock: str  # what is counted until the next release
+    now: int
+    next_release: int
+    generation: int
+    state_file: str
+    counted: bool = True  # false: this batch had been pushed before
+    released: bool = False  # whether this push made a release
+
+
+# --- the commands ------------------------------------------------------------------------------------
+
+
+def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
+    """Charge the stream once, for its whole life; whether it was charged now.
+
+    The state, with the stream's id, is on the disk before the charge: so a second `init` after a crash goes
+    on with the same stream, and never charges twice.
+    """
+    accountant = check(spec)
+    store = _store(spec, ledger)
+    ledger.create()
+    with store.locked():
+        if store.path.exists() and store.uncommitted() is None:
+            return _status(spec, store, _loaded(spec, store)), False
+        state = store.uncommitted()
+        if state is None or state.spec != _fixed(spec):
+            state = StreamState(
+                secrets.token_hex(16),
+                secrets.token_hex(32),
+                _fixed(spec),
+                secrets.randbits(63) if spec.seed is None else spec.seed,
+            )
+            store.begin(state)
+        try:
+            state.ledger = _charge(spec, ledger, accountant, state)
+        except BudgetError:
+            store.discard()
+            raise
+        store.commit(state)
+        return _status(spec, store, state), True
+
+
+def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progress = no_progress) -> Status:
+    """Count a batch once, and make a release if one is due."""
+    check(spec)
+    if not 0 < len(batch_id) <= 200 or not batch_id.isprintable():
+        raise UsageError("the batch id must be one line of 1 to 200 printable characters.", NOT_COUNTED)
+    store = _store(spec, ledger)
+    with store.locked():
+        state = _loaded(spec, store)
+        if batch_id in state.batches:
+            return replace(_status(spec, store, state), counted=False)
+        _check_published(spec, ledger, state)
+        omega, cells = spec.domain, partition_of(spec)
+        try:
+            with closing(open_scan(batch, omega.columns, spec.csv)) as scan:
+                if ledger.state(state.stream_id) == "reserved":
+                    ledger.drawn(state.stream_id)
+                progress("reading", 0, scan.size)
+                first, *rest = added_up(
+                    scan, lambda: Gathered(cells, omega), lambda done: progress("reading", done, scan.size)
+                )
+        except DpsynthError as error:
+            error.cost = NOT_COUNTED
+            raise
+        for tally in rest:
+            first.merge(tally)
+        released = advance(state, spec, first.leaves(), batch_id)
+        store.commit(state)
+        return replace(_status(spec, store, state), released=released)
+
+
+def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+    """The snapshot of the last release: table, transcript and audits, from noisy counts alone."""
+    check(spec)
+    files = Files.of(spec)
+    files.check_writable()
+    store = _store(spec, ledger)
+    with store.locked():
+        state = _loaded(spec, store)
+        _check_published(spec, ledger, state)
+        if not state.release:
+            raise UsageError(
+                f"the stream {spec.name} has no release yet.",
+                "Nothing was published.",
+                "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
+            )
+        transcript = transcript_of(spec, ledger, state)
+        model, accountant, bill = rebuilt(spec, transcript)
+        pending, public = compose(spec, transcript, Outcome(model), accountant, bill, files, progress)
+        try:
+            snapshot_id = transcript.header["release"]["id"]
+            steward = audit.steward_audit(public, f"stream {spec.name}", files.named(), None)
+            hashes = {
+                "output": public["output"]["sha256"],
+                "transcript": public["transcript"]["sha256"],
+                "public_audit": sha256(audit.as_text(public)),
+            }
+            with publishing(
+                files, snapshot_id, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
+            ) as rename:
+                if hashes not in [entry.payload for entry in ledger.find(snapshot_id)]:
+                    ledger.note(spec.privacy.dataset, snapshot_id, hashes)
+                rename()
+                pending.publish()
+        except OSError as error:
+            raise FileError(
+                f"{error.filename or spec.output}: {error.strerror}.",
+                "Nothing more was spent.",
+                "Run it again: publishing costs nothing.",
+            ) from None
+        finally:
+            pending.discard()
+    return Receipt(snapshot_id, public["output"]["rows"], files.named(), public)
+
+
+def status(spec: Spec, ledger: Ledger) -> Status:
+    """Where the stream stands."""
+    check(spec)
+    store = _store(spec, ledger)
+    with store.locked():
+        return _status(spec, store, _loaded(spec, store))
+
+
+def check(spec: Spec) -> Accountant:
+    """Refuse, before anything else, what is no stream."""
+    if not spec.mechanism.stream:
+        raise UsageError(
+            f"{_at(spec, 'mechanism.name')}: {spec.mechanism.name} releases a whole table.",
+            next_step="For a stream, set mechanism.name to online; for a table: dpsynth release SPEC",
+        )
+    if spec.params.algorithm == "sparse" and spec.privacy.delta is not None:
+        raise UsageError(
+            f"{_at(spec, 'privacy.delta')}: sparse counting has pure epsilon only: its checks against a "
+            "threshold gain nothing from a delta.",
+            next_step="Leave out privacy.delta, or set mechanism.algorithm to blocks.",
+        )
+    return accountant_of(spec)
+
+
+def _at(spec: Spec, key: str) -> str:
+    """Where the spec says it."""
+    return spec.places.get(key, key)
+
+
+# --- the stream's place ------------------------------------------------------------------------------
+
+
+def _store(spec: Spec, ledger: Ledger) -> Store:
+    """The state is kept beside the ledger: as private as that, and away from what is published."""
+    return Store(Path(f"{ledger.path}.streams") / f"{spec.name}.state", ledger)
+
+
+def _fixed(spec: Spec) -> dict[str, Any]:
+    """What may not change while a stream goes on; the output, rows and seed of a snapshot may."""
+    document = json.loads(canonical({key: spec.effective[key] for key in FIXED}))
+    return dict(document)
+
+
+def _loaded(spec: Spec, store: Store) -> StreamState:
+    state = store.load() if store.uncommitted() is None else None
+    if state is None:
+        raise UsageError(
+            f"there is no stream {spec.name} in {store.path.parent}.",
+            NOTHING_SPENT,
+            "Start it with: dpsynth stream init SPEC. Or name its ledger: --ledger FILE, or $DPSYNTH_LEDGER.",
+        )
+    changed = [key for key in FIXED if state.spec[key] != _fixed(spec)[key]]
+    if changed:
+        raise UsageError(
+            f"the stream {spec.name} was started with another {' and '.join(changed)}.",
+            "Nothing was read and nothing more was spent.",
+            "Undo the change, or start a stream of another name, with a budget of its own.",
+        )
+    return state
+
+
+def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamState) -> dict[str, Any]:
+    """Reserve the whole budget, unless a cut-off `init` has; what audits say about it."""
+    privacy = spec.privacy
+    if ledger.state(state.stream_id) is not None:
+        remaining = ledger.balance(privacy.dataset).remaining
+        said = ledger.find(state.stream_id)[0].payload
+        charged, conversion = said.get("charged", said["amount"]), said.get("conversion")
+    else:
+        reservation = ledger.reserve(
+            privacy.dataset,
+            state.stream_id,
+            accountant.total,
+            accountant.currency,
+            privacy.neighbours,
+            audit.short(privacy.budget),
+            None if privacy.delta is None else str(float(privacy.delta)),
+            spec.name,
+        )
+        remaining, charged, conversion = reservation.remaining, reservation.charged, reservation.conversion
+    return {
+        "dataset": privacy.dataset,
+        "charged": str(charged),
+        "remaining": None if remaining is None else str(remaining),
+        "conversion": conversion,
+    }
+
+
+def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
+    """Refuse a ledger older than a snapshot that is already there: state and ledger were both restored."""
+    try:
+        public = json.loads(Files.of(spec).public_audit.read_bytes())
+        own = public["mechanism"]["chosen"]["stream"] == state.stream_id
+        pinned = public["budget"]["ledger"]
+        number, known = int(pinned["entry"]), str(pinned["hash"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    entry = ledger.entry(number) if own else None
+    if own and (entry is None or entry.hash != known):
+        raise VerificationError(
+            f"the ledger {ledger.path} does not have entry {number}, which the published snapshot names: it "
+            "is an older copy.",
+            "Nothing was read and nothing was published.",
+            "Restore the newest ledger and state together; a stream cannot go on from a copy of before.",
+        )
+
+
+def _status(spec: Spec, store: Store, state: StreamState) -> Status:
+    public = spec.params.arrivals == "public"
+    clock = state.events if public else state.pushes
+    R, now = spec.params.releases_per_doubling, state.release.get("due", 0)
+    low, high = clock, max(1, 2 * clock)  # the next release is due in (low, high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if schedule.due(middle, R) > now else (middle, high)
+    return Status(
+        stream=state.stream_id,
+        name=spec.name,
+        dataset=spec.privacy.dataset,
+        pushes=state.pushes,
+        events=state.events if public else None,
+        releases=state.release.get("number", 0),
+        clock="events" if public else "pushes",
+        now=clock,
+        next_release=high,
+        generation=state.generation,
+        state_file=str(store.path),
+    )

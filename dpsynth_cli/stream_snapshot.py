@@ -1,0 +1,142 @@
+"""A snapshot of a stream from its noisy counts alone: for publishing, and for verifying without the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsynth_cli.compose import accountant_of, check_paid_for, recorded_ask, versions
+from dpsynth_cli.errors import VerificationError
+from dpsynth_cli.mechanisms import online
+from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.questions import Model, Question, Total, as_json
+from dpsynth_cli.spec import Spec, public_document
+from dpsynth_cli.transcript import VERSION, Transcript, canonical, sha256
+from dpsynth_cli.trusted.accountant import Accountant, laplace_sd
+from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.prices import Charge, charge_for
+from dpsynth_cli.trusted.stream_state import Answers, StreamState
+
+SPARSE = "sparse_counting"  # the noise of its answers, by name
+Parts = list[tuple[int, int, Answers]]
+
+
+def transcript_of(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
+    release = state.release
+    note = next(
+        entry
+        for entry in ledger.find(state.stream_id)
+        if entry.kind == "note" and entry.payload["generation"] == release["generation"]
+    )
+    header = {
+        "dpsynth_transcript": VERSION,
+        "release": {
+            # A name for the snapshot; nothing but public words goes into it.
+            "id": sha256(f"{state.stream_id} {release['number']}".encode())[:32],
+            "name": spec.name,
+            "day": release["day"],
+            "versions": versions(),
+        },
+        "spec": public_document(spec.effective),
+        "sampling_seed": state.seed if spec.seed is None else spec.seed,
+        "ledger": state.ledger | {"entry": note.number, "hash": note.hash},
+        "stream": {
+            "id": state.stream_id,
+            "release": release["number"],
+            "clock": release["clock"],
+            "blocks": [[first, last, len(answers)] for first, last, answers in state.blocks],
+        },
+    }
+    answers = [answer for _, _, answers in state.blocks for answer in answers]
+    return Transcript(json.loads(canonical(header)), tuple(answers))
+
+
+def rebuilt(spec: Spec, transcript: Transcript) -> tuple[Model, Accountant, list[Charge]]:
+    """The snapshot's model, and what an event of its release pays over the life of the stream."""
+    stream = transcript.header["stream"]
+    release = stream["release"]
+    left, parts = list(transcript.answers), []
+    for first, last, count in stream["blocks"]:
+        parts.append((first, last, left[:count]))
+        left = left[count:]
+    if left:
+        raise VerificationError("the transcript has answers that belong to no block.", "")
+    model, bill = model_of(spec, release, stream["clock"], parts)
+    accountant = accountant_of(spec)
+    accountant.charge([charge.price for charge in bill])
+    clock = "events" if spec.params.arrivals == "public" else "pushes"
+    facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
+    return replace(model, facts=facts | model.facts), accountant, bill
+
+
+def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:
+    """What the answers about the parts of a release say, and what an event of it pays."""
+    if spec.params.algorithm == "blocks":
+        return _blocks_model(spec, release, parts)
+    return _sparse_model(spec, release, clock, parts)
+
+
+def _blocks_model(spec: Spec, release: int, parts: Parts) -> tuple[Model, list[Charge]]:
+    due = [(block.first, block.last) for block in schedule.covering(release)]
+    if [part[:2] for part in parts] != due:
+        raise VerificationError("the transcript has other blocks than its release is made of.", "")
+    counted, bills = [], dict[int, list[Charge]]()
+    accountant = accountant_of(spec)
+    for first, last, answers in parts:
+        bill: list[Charge] = []
+        accountant.spent = Fraction(0)
+        ask = recorded_ask(spec, accountant, answers, bill)
+        share = schedule.share(last)
+        counted.append(online.ask_block(ask, spec.domain, spec.params, spec.split, share))
+        check_paid_for(bill, answers)
+        if schedule.epoch(last) == schedule.epoch(release):
+            bills[last - first + 1] = bill
+    # An event of this release is, or will be, in one block of each size; where none of a size has ended, the
+    # newest block stands for it: its share is the same.
+    sizes = schedule.sizes(schedule.epoch(release))
+    lines = []
+    for size in sizes:
+        for charge in bills.get(size, bill):
+            step = f"{charge.question.step}, blocks of {size}"
+            lines.append(replace(charge, question=replace(charge.question, step=step)))
+    return online.snapshot(counted, spec.domain), lines
+
+
+def _sparse_model(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:
+    params, omega = spec.params, spec.domain
+    (first, last, answers), *others = parts
+    r = time_level(spec, clock)
+    bill = sparse_bill(spec, online.sparse_questions(r, omega, params))
+    total, counts = None, answers
+    if params.arrivals == "public":
+        (question, n), *counts = answers
+        total = int(n.values[0])
+        if (question, total) != (as_json(Question("n", Total(), Fraction(0))), clock):
+            raise VerificationError("the transcript has another number of events than it says.", "")
+    told = [(question, answer.lengths, answer.noise, answer.sd) for question, answer in counts]
+    due = [(as_json(charge.question), charge.lengths, SPARSE, charge.price.sd) for charge in bill]
+    if others or (first, last) != (1, release) or told != due:
+        raise VerificationError("the transcript has other answers than sparse counting gives.", "")
+    levels = {(len(answer.values) - 1).bit_length(): answer.values for _, answer in counts}
+    if len(omega.modelled) == 1:  # the deeper levels are paid for when they come
+        deep = online.sparse_depth(omega.modelled)
+        bill = sparse_bill(spec, online.sparse_questions(deep, omega, params))
+    return online.sparse_snapshot(levels, total, omega), bill
+
+
+def time_level(spec: Spec, clock: int) -> int:
+    """The time level by events, or by pushes times the public guess of their rows."""
+    events = clock if spec.params.arrivals == "public" else clock * (spec.domain.rows_hint or 1)
+    return schedule.time_level(events, spec.privacy.budget)
+
+
+def sparse_bill(spec: Spec, questions: Sequence[Question]) -> list[Charge]:
+    """The price of each level's counts; its noise is that of a finished time level, Lap(2/epsilon_jr)."""
+    bill = []
+    for question in questions:
+        charge = charge_for(question, spec.domain, accountant_of(spec))
+        scale = 2 * charge.price.parameter
+        bill.append(replace(charge, price=replace(charge.price, parameter=scale, sd=laplace_sd(scale))))
+    return bill

@@ -1,0 +1,231 @@
+"""Microaggregation without differential privacy: groups of at least g similar rows, and what is released.
+
+Boedihardjo, Strohmer, Vershynin (2021), Algorithm 1. This path does not fit `ask`: what it releases is
+computed from exact rows, and no noise is in it.
+
+Claim: every group has at least g rows; with `centroids` every released row is the same, in all columns, as at
+least g - 1 others (k-anonymity with k = g). Nothing is claimed about what one row can change.
+
+The paper's equal groups become groups of g to 2g - 1 rows, so that g need not divide n. Its partition by a
+net is `net`; `bisection` halves groups along their principal direction until they are that small, and loses
+less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.questions import Block, Ints
+from dpsynth_cli.trusted.scan import Scan
+
+Points = NDArray[np.float32]
+BLOCK = 2**17  # rows of a block of the output
+POWERS = 8  # steps towards a principal direction
+NET_AXES, NET_STEP = 5, 0.6  # t and alpha: as printed, they put all rows of a practical table in one cell
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of every row, numbered from 0, and how many rows each has."""
+
+    of_row: Ints
+    sizes: Ints
+
+
+def read_rows(scan: Scan, progress: Callable[[int], None] = lambda done: None) -> dict[str, Ints]:
+    """All rows as codes, in memory."""
+    parts: dict[str, list[np.ndarray]] = {column.name: [] for column in scan.columns}
+    for piece in scan.pieces():
+        for name, codes in scan.encode(piece).items():
+            parts[name].append(codes.astype(np.int32))
+        progress(piece.size)
+    return {
+        name: np.concatenate(part).astype(np.int64) if part else np.zeros(0, np.int64)
+        for name, part in parts.items()
+    }
+
+
+# --- the partition -----------------------------------------------------------------------------------
+
+
+def grouped(rows: Mapping[str, Ints], omega: Domain, g: int, partition: str) -> Groups:
+    """Groups of at least g rows; there must be g rows or none."""
+    x = points(rows, omega)
+    if not len(x):
+        return Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    if len(x) < g:
+        raise ValueError("fewer rows than a group needs")
+    of_row = (bisected if partition == "bisection" else by_net)(x, g)
+    return Groups(of_row, np.bincount(of_row))
+
+
+def points(rows: Mapping[str, Ints], omega: Domain) -> Points:
+    """Rows as vectors: categories one-hot; numbers by their ranks, with variance 1, and missing as a bit."""
+    columns: list[np.ndarray] = []
+    for column in omega:
+        codes = rows[column.name]
+        if column.categorical:
+            columns += [codes == code for code in range(column.codes)]
+            continue
+        there = codes < column.size
+        rank = np.zeros(len(codes))
+        rank[there] = _ranks(codes[there])
+        columns.append(rank)
+        if column.nullable:
+            columns.append(~there)
+    x = np.empty((len(next(iter(rows.values()))), len(columns)), dtype=np.float32)
+    for j, values in enumerate(columns):
+        x[:, j] = values
+    return x
+
+
+def _ranks(codes: Ints) -> np.ndarray:
+    """Middle ranks, between -sqrt(3) and sqrt(3)."""
+    _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    return np.asarray(((middle / max(1, len(codes)) - 0.5) * np.sqrt(12))[inverse])
+
+
+def bisected(x: Points, g: int) -> Ints:
+    """Groups of g to 2g - 1 rows: each is cut across its principal direction until it has less than 2g."""
+    of_row = np.empty(len(x), np.int64)
+    waiting = [(np.arange(len(x)), x)]
+    count = 0
+    while waiting:
+        index, own = waiting.pop()
+        leaves = len(index) // g
+        if leaves < 2:
+            of_row[index] = count
+            count += 1
+            continue
+        order = np.argsort(own @ principal(own), kind="stable")
+        left = leaves // 2
+        cut = len(index) * left // leaves  # at least g rows for each group that a side will be
+        for part in (order[:cut], order[cut:]):
+            waiting.append((index[part], own[part]))
+    return of_row
+
+
+def principal(x: Points) -> Points:
+    """About the direction in which rows differ most: a few steps of the power method."""
+    centred = x - x.mean(axis=0)
+    v = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
+    for _ in range(POWERS):
+        v = centred.T @ (centred @ v)
+        v = v / max(float(np.linalg.norm(v)), 1e-30)
+    return np.asarray(v)
+
+
+def by_net(x: Points, g: int) -> Ints:
+    """The paper's partition: nearest points of a lattice on the leading axes, then sizes made even.
+
+    Cells of the lattice are divided into groups of g; what is left of each is put together, cell after cell,
+    and divided again; the last group takes the rest. Rows are centred first (E22 of privacy.md).
+    """
+    centred = x - x.mean(axis=0)
+    _, vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
+    leading = vectors[:, ::-1][:, :NET_AXES]
+    far = max(float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max())), 1e-30)
+    step = NET_STEP / np.sqrt(leading.shape[1])
+    net = np.rint(centred @ (leading / (far * step))).astype(np.int64)
+    _, cell = np.unique(net, axis=0, return_inverse=True)
+    cell = cell.reshape(-1)
+    order = np.argsort(cell, kind="stable")
+    sizes = np.bincount(cell)
+    first = np.cumsum(sizes) - sizes
+    place = np.arange(len(x)) - np.repeat(first, sizes)  # of each row in its cell, in this order
+    whole = place < np.repeat(sizes // g * g, sizes)
+    # Whole groups first, then the residuals as one more cell.
+    order = np.concatenate([order[whole], order[~whole]])
+    of_row = np.empty(len(x), np.int64)
+    of_row[order] = np.minimum(np.arange(len(x)) // g, len(x) // g - 1)
+    return of_row
+
+
+# --- what is released --------------------------------------------------------------------------------
+
+
+def centroids(rows: Mapping[str, Ints], omega: Domain, groups: Groups) -> Block:
+    """The centre of each group: the mean of numbers, the middle of ordered and the commonest of other
+    categories; missing where most rows of the group are."""
+    return {column.name: _centre(rows[column.name], column, groups) for column in omega}
+
+
+def _centre(codes: Ints, column: Column, groups: Groups) -> Ints:
+    if column.type in ("nominal", "boolean"):
+        return _commonest(codes, column, groups)
+    centre = _middle(codes, column, groups)
+    absent = np.bincount(groups.of_row, codes == column.size, minlength=len(groups.sizes))
+    return np.where(2 * absent > groups.sizes, column.size, centre)
+
+
+def _middle(codes: Ints, column: Column, groups: Groups) -> Ints:
+    """The mean code, or of ordered categories the median, of the rows that are not missing; 0 without any."""
+    there = codes < column.size
+    codes, of_row = codes[there], groups.of_row[there]
+    counts = np.bincount(of_row, minlength=len(groups.sizes))
+    if column.type != "ordinal":
+        means = np.bincount(of_row, codes, minlength=len(counts)) / np.maximum(1, counts)
+        return np.asarray(np.rint(means).astype(np.int64))
+    middle = np.zeros(len(counts), np.int64)
+    some = counts > 0
+    order = np.lexsort((codes, of_row))
+    middle[some] = codes[order][(np.cumsum(counts) - (counts + 1) // 2)[some]]
+    return middle
+
+
+def _commonest(codes: Ints, column: Column, groups: Groups) -> Ints:
+    values, counts = np.unique(groups.of_row * column.codes + codes, return_counts=True)
+    group = values // column.codes
+    last = np.diff(group, append=-1) != 0
+    order = np.lexsort((counts, group))  # in each group the commonest last
+    return np.asarray((values % column.codes)[order][last])
+
+
+def rows_of_centroids(centres: Block, groups: Groups, rng: np.random.Generator) -> Iterator[Block]:
+    """Each centre as often as its group has rows, in random order: the order of the input is not kept."""
+    which = rng.permutation(np.repeat(np.arange(len(groups.sizes)), groups.sizes))
+    for start in range(0, len(which), BLOCK):
+        yield {name: values[which[start : start + BLOCK]] for name, values in centres.items()}
+
+
+def rows_by_bootstrap(
+    rows: Mapping[str, Ints], omega: Domain, groups: Groups, count: int, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Rows drawn from the groups: the group by its size, then each column by itself.
+
+    A category is that of a row of the group, drawn anew for every column; a number is the group's mean, so
+    that no number of one row is released as it is.
+    """
+    means = {c.name: _middle(rows[c.name], c, groups) for c in omega if not c.categorical}
+    order = np.argsort(groups.of_row, kind="stable")
+    first = np.cumsum(groups.sizes) - groups.sizes
+    for start in range(0, count, BLOCK):
+        # A row drawn evenly is in a group drawn by its size.
+        which = groups.of_row[rng.integers(len(order), size=min(BLOCK, count - start))]
+        block = {}
+        for column in omega:
+            inside = (rng.random(len(which)) * groups.sizes[which]).astype(np.int64)
+            drawn = rows[column.name][order[first[which] + inside]]
+            if not column.categorical:
+                drawn = np.where(drawn == column.size, column.size, means[column.name][which])
+            block[column.name] = drawn
+        yield block
+
+
+def homogeneous(rows: Mapping[str, Ints], omega: Domain, groups: Groups) -> dict[str, int]:
+    """In how many groups all rows have one category: who is known to be in such a group is known to have it.
+
+    For the steward only: these counts are exact.
+    """
+    found = {}
+    for column in omega:
+        if column.categorical:
+            pairs = np.unique(groups.of_row * column.codes + rows[column.name]) // column.codes
+            found[column.name] = int((np.bincount(pairs) == 1).sum()) if len(pairs) else 0
+    return found

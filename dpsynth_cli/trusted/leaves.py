@@ -1,0 +1,152 @@
+"""Raw counts of a stream that are not finished yet: how many rows each leaf of the partition has.
+
+They are as sensitive as the rows, and never leave the trusted core. Each `Leaves` knows the most that any of
+its rows has paid so far, as a share of the stream's budget.
+
+Claim: whatever is asked, and in whatever order pieces are merged, no row pays more than the whole. A row is
+in one piece at a time; measuring a piece adds the question's share to what the piece has paid, and is
+refused above 1; merging takes the larger of both. Rows in different pieces change disjoint answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Answer, Asking, CellCounts, Cells, Halves, Ints, Question, Total
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.cells import path_of
+from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.prices import Charge
+from dpsynth_cli.trusted.sensitivity import is_free
+from dpsynth_cli.trusted.source import SystemSource
+from dpsynth_cli.trusted.sums import Codes
+
+WAITING = 2**22  # codes of rows that wait to be counted
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Leaf codes[i], by its path from the root, has counts[i] > 0 rows; leaves not named have none.
+
+    Codes rise.
+    """
+
+    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    paid: Fraction = Fraction(0)
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    def __add__(self, other: Leaves) -> Leaves:
+        paid = max(self.paid, other.paid)
+        if not len(self.codes) or not len(other.codes):
+            some = other if len(other.codes) else self
+            return Leaves(some.codes, some.counts, paid)
+        codes = np.concatenate([self.codes, other.codes])
+        order = np.argsort(codes, kind="stable")  # two sorted runs: linear time
+        codes = codes[order]
+        first = np.flatnonzero(np.diff(codes, prepend=-1))
+        counts = np.add.reduceat(np.concatenate([self.counts, other.counts])[order], first)
+        return Leaves(codes[first], counts, paid)
+
+    def level(self, depth: int, j: int) -> Ints:
+        """The counts of level j, when the codes are paths of `depth` halvings."""
+        cells = self.codes >> (depth - j)
+        # Sums of integers below 2^53 are exact in float64.
+        return np.bincount(cells, weights=self.counts, minlength=1 << j).astype(np.int64)
+
+
+class Gathered:
+    """Adds up batches of rows to `Leaves` of a partition."""
+
+    def __init__(self, partition: Cells, omega: Domain) -> None:
+        self.partition, self.omega = partition, omega
+        self._waiting: list[np.ndarray] = []
+        self._leaves = Leaves()
+
+    def add(self, codes: Codes, rows: int) -> None:
+        if rows:
+            self._waiting.append(path_of(self.partition, codes, self.omega))
+            if sum(map(len, self._waiting)) >= WAITING:
+                self._count()
+
+    def merge(self, other: Gathered) -> None:
+        self._waiting += other._waiting
+        self._leaves = self._leaves + other._leaves
+
+    def leaves(self) -> Leaves:
+        self._count()
+        return self._leaves
+
+    def _count(self) -> None:
+        if self._waiting:
+            codes, counts = np.unique(np.concatenate(self._waiting), return_counts=True)
+            self._waiting.clear()
+            self._leaves = self._leaves + Leaves(codes.astype(np.int64), counts.astype(np.int64))
+
+
+def prefix(partition: Cells, j: int) -> Cells:
+    """Level j of a partition by halves: the first j halvings."""
+    assert partition.order is not None
+    order = partition.order[:j]
+    axes = tuple(
+        Halves(axis.column, order.count(a))
+        for a, axis in enumerate(partition.axes)
+        if isinstance(axis, Halves)
+    )
+    return Cells(axes, order)
+
+
+def measured(
+    leaves: Leaves,
+    partition: Cells,
+    omega: Domain,
+    accountant: Accountant,
+    source: SystemSource,
+    public_counts: bool,
+) -> tuple[Asking, Callable[[], Leaves], list[tuple[Question, Answer]]]:
+    """An `ask` about the rows of a piece; the piece with what it has paid then; and what was answered.
+
+    Answers are not durable yet: nothing that follows from them may leave the process before the
+    state that holds them is. With private arrivals nothing is free: under replace_one, too, a row may
+    be replaced by one of another time, and then the number of rows of a piece changes.
+    """
+    accountant.spent = leaves.paid * accountant.total
+    given: list[tuple[Question, Answer]] = []
+
+    def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        return [_sum(question, leaves, partition) for question in questions], leaves.rows
+
+    def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+        given.extend((charge.question, answer) for charge, answer in zip(charges, answers, strict=True))
+
+    asking = open_curator(sums, omega, accountant, source, record, lambda: None, (), [])
+
+    def answer(questions: Sequence[Question]) -> list[Answer]:
+        if not public_counts and any(is_free(question, omega) for question in questions):
+            raise ValueError("with private arrivals the number of rows is not free")
+        return asking(questions)
+
+    def paid() -> Leaves:
+        return Leaves(leaves.codes, leaves.counts, accountant.spent / accountant.total)
+
+    return Asking(answer, asking.sd), paid, given
+
+
+def _sum(question: Question, leaves: Leaves, partition: Cells) -> Ints:
+    statistic = question.statistic
+    if isinstance(statistic, Total) and question.by is None:
+        return np.array([leaves.rows], np.int64)
+    if isinstance(statistic, CellCounts) and question.by is None and isinstance(statistic.cells, Cells):
+        assert partition.order is not None
+        j = len(statistic.cells.order or ())
+        if statistic.cells in (prefix(partition, j), Cells(())) and j <= len(partition.order):
+            return leaves.level(len(partition.order), j)
+    raise TranscriptMismatch("a stream counts rows in the levels of its own partition only")

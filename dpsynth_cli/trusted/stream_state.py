@@ -1,0 +1,252 @@
+"""The state of a stream between two pushes: raw counts of what is not finished, noisy trees of what is.
+
+It is as sensitive as the data: a file for its owner only, written whole or not at all. Every change is a
+new generation. The ledger holds the generation's number and a commitment to the file, keyed with a
+secret that only the file has, so the ledger tells nothing about the counts; and a state that is not the
+one the ledger knows is refused. Else yesterday's copy could be gone on with, and what was already
+published with one noise would be published again with another.
+
+A generation is made in three steps, each durable before the next: the file beside the old one, the note in
+the ledger, the renaming. The note is the moment it counts. Before it, a crash leaves the old generation, and
+nothing that follows from the new one has left the process; after it, the new file is found and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.questions import Answer, Ints
+from dpsynth_cli.transcript import FIELDS, KEY, about, canonical
+from dpsynth_cli.trusted.leaves import Leaves
+from dpsynth_cli.trusted.ledger import Ledger
+
+VERSION = 1
+Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
+
+
+@dataclass
+class StreamState:
+    """All that a stream remembers.
+
+    `open` are the raw pieces of the blocks that have not ended, `blocks` the answers about those that have,
+    as (first release, last release, answers). `counters` are the words and arrays of sparse counting.
+    `release` is about the last release: its number, the clock, the generation that has it, the day.
+    """
+
+    stream_id: str
+    secret: str
+    spec: dict[str, Any]
+    seed: int
+    generation: int = 0
+    ledger: dict[str, Any] = field(default_factory=dict)
+    batches: list[str] = field(default_factory=list)
+    events: int = 0
+    release: dict[str, Any] = field(default_factory=dict)
+    open: list[Leaves] = field(default_factory=list)
+    blocks: list[tuple[int, int, Answers]] = field(default_factory=list)
+    counters: tuple[dict[str, Any], list[Ints]] | None = None
+
+    @property
+    def pushes(self) -> int:
+        return len(self.batches)
+
+    def as_bytes(self) -> bytes:
+        """The file: JSON, and all arrays that it names, by start and length, one after the other."""
+        arrays: list[Ints] = [np.zeros(0, np.int64)]
+        ends = [0]
+
+        def kept(array: Ints) -> list[int]:
+            arrays.append(array)
+            ends.append(ends[-1] + len(array))
+            return ends[-2:]
+
+        said = {
+            "dpsynth_stream": VERSION,
+            **{name: getattr(self, name) for name in WORDS},
+            "open": [[str(part.paid), kept(part.codes), kept(part.counts)] for part in self.open],
+            "blocks": [
+                [first, last, [about(q, a) | {"values": kept(a.values)} for q, a in answers]]
+                for first, last, answers in self.blocks
+            ],
+            "counters": self.counters and [self.counters[0], [kept(array) for array in self.counters[1]]],
+        }
+        schema = pa.schema(FIELDS, metadata={KEY: zlib.compress(canonical(said))})
+        sink = io.BytesIO()
+        with ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+            everything = pa.array(np.concatenate(arrays), pa.int64())
+            writer.write_batch(pa.record_batch([everything], schema=pa.schema(FIELDS)))
+        return sink.getvalue()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> StreamState:
+        reader = ipc.open_file(io.BytesIO(data))
+        said = json.loads(zlib.decompress(reader.schema.metadata[KEY]))
+        if said["dpsynth_stream"] != VERSION:
+            raise ValueError("another version")
+        everything = reader.get_batch(0).column(0).to_numpy()
+
+        def array(place: list[int]) -> Ints:
+            return np.array(everything[slice(*place)], np.int64)
+
+        state = cls(**{name: said[name] for name in WORDS})
+        state.open = [
+            Leaves(array(codes), array(counts), Fraction(paid)) for paid, codes, counts in said["open"]
+        ]
+        for first, last, answers in said["blocks"]:
+            told = [
+                (
+                    one["question"],
+                    Answer(array(one["values"]), tuple(one["lengths"]), one["noise"], one["sd"]),
+                )
+                for one in answers
+            ]
+            state.blocks.append((first, last, told))
+        if said["counters"]:
+            words, places = said["counters"]
+            state.counters = words, [array(place) for place in places]
+        return state
+
+
+WORDS = (
+    "stream_id", "secret", "spec", "seed", "generation", "ledger", "batches", "events", "release",
+)  # fmt: skip
+
+
+class Store:
+    """The state's file of one stream, and its place in the ledger."""
+
+    def __init__(self, path: Path, ledger: Ledger) -> None:
+        self.path, self.ledger = path, ledger
+        self._next = path.with_name(path.name + ".next")
+        self._noted = 0  # the entry of the generation that was loaded
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time; the others wait."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise FileError(f"cannot write to {self.path.parent}: {error.strerror}.") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def begin(self, state: StreamState) -> None:
+        """The first file of a stream that is not charged yet: nothing counts before `commit`."""
+        self._write(self.path, state.as_bytes())
+        self._sync_folder()
+
+    def uncommitted(self) -> StreamState | None:
+        """A stream that was begun and has no generation yet: a crash came before its first one."""
+        found = _read(self.path)
+        if found is None or found[0].generation > 0 or self.ledger.last_note(found[0].stream_id) is not None:
+            return None
+        return found[0]
+
+    def discard(self) -> None:
+        """Forget a stream that was begun and never charged."""
+        self.path.unlink(missing_ok=True)
+
+    def commit(self, state: StreamState) -> None:
+        """The next generation: its file, then the ledger's note, then its name."""
+        state.generation += 1
+        data = state.as_bytes()
+        self._write(self._next, data)
+        self._sync_folder()
+        payload = {"generation": state.generation, "commitment": _commitment(state.secret, data)}
+        dataset = str(state.spec["privacy"]["dataset"])
+        note = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted)
+        self._noted = note.number
+        self._rename()
+
+    def load(self) -> StreamState | None:
+        """The state that the ledger knows; None if there is no file at all."""
+        if not self.path.exists():
+            return None
+        for path in (self.path, self._next):
+            found = _read(path)
+            note = self.ledger.last_note(found[0].stream_id) if found else None
+            if found is None or note is None:
+                continue
+            state, commitment = found
+            known = (note.payload.get("generation"), note.payload.get("commitment"))
+            if known == (state.generation, commitment):
+                self._noted = note.number
+                if path == self._next:  # a crash came between the note and the renaming
+                    self._rename()
+                else:
+                    self._next.unlink(missing_ok=True)
+                return state
+        raise VerificationError(
+            f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
+            "copy, or the ledger is another one.",
+            "Nothing was read and nothing was published.",
+            "Use the newest state with its own ledger; a stream cannot go on from a copy of before.",
+        )
+
+    def _rename(self) -> None:
+        try:
+            os.replace(self._next, self.path)
+            self._sync_folder()
+        except OSError as error:
+            raise FileError(
+                f"cannot write {self.path}: {error.strerror}.",
+                "What was to be counted is counted.",
+                "Make the folder writable, and run the same command again.",
+            ) from None
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            path.unlink(missing_ok=True)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(
+                f"cannot write {path}: {error.strerror}.",
+                "Nothing was counted.",
+                "Make room, and run it again.",
+            ) from None
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _commitment(secret: str, data: bytes) -> str:
+    """Hides what it commits to: the key is 256 random bits that only the state has."""
+    return hmac.new(bytes.fromhex(secret), data, hashlib.sha256).hexdigest()
+
+
+def _read(path: Path) -> tuple[StreamState, str] | None:
+    """A state and its commitment; None for a file that is not whole."""
+    try:
+        data = path.read_bytes()
+        state = StreamState.of_bytes(data)
+        return state, _commitment(state.secret, data)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, zlib.error):
+        return None

@@ -1,0 +1,322 @@
+"""Every metric against a slow definition, and 0 (or its floor) for a copy of the real table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import wasserstein_distance
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.errors import UsageError
+from dpsynth_cli.evaluate import classifiers
+from dpsynth_cli.evaluate.classifiers import scores
+from dpsynth_cli.evaluate.marginals import axes, marginal_errors, triples
+from dpsynth_cli.evaluate.matches import exact_matches
+from dpsynth_cli.evaluate.metrics import METRICS, NAMES, Judged, check_target, chosen, judge
+from dpsynth_cli.evaluate.moments import moment_errors
+from dpsynth_cli.evaluate.propensity import fitted, propensity
+from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, uniform
+from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
+
+MIXED = Domain(
+    (
+        Column("age", "integer", lower=0, upper=99, nullable=True),
+        Column("score", "continuous", lower=-1.0, upper=1.0),
+        Column("stage", "ordinal", categories=("low", "mid", "high")),
+        Column("city", "nominal", categories=("a", "b", "c", "d"), nullable=True),
+        Column("smoker", "boolean", categories=("false", "true")),
+    )
+)
+
+
+def table(rows: int, seed: int, domain: Domain = MIXED, tilt: float = 1.0) -> Table:
+    """Rows that are not uniform: more of the low codes, the more so the larger the tilt."""
+    rng = np.random.default_rng(seed)
+    common = rng.random(rows) ** tilt
+    codes = {}
+    for column in domain:
+        u = 0.6 * common + 0.4 * rng.random(rows)
+        codes[column.name] = np.minimum((u * column.codes).astype(np.int64), column.codes - 1)
+    return Table(codes, rows)
+
+
+@pytest.mark.parametrize(("n", "m"), [(50, 50), (40, 77), (1, 9)])
+def test_w1_on_a_line_is_scipys(n, m):
+    rng = np.random.default_rng(n)
+    x, y = rng.integers(0, 30, n), rng.normal(10, 5, m)
+    assert w1_line(x, y) == pytest.approx(wasserstein_distance(x, y), rel=1e-12)
+
+
+def test_w1_of_columns_by_its_definition():
+    real, made = table(60, 0), table(45, 1, tilt=2.0)
+    found = columns_w1(real, made, MIXED)
+    age = [t.codes["age"][t.codes["age"] < 100] / 99 for t in (real, made)]
+    assert found["columns"]["age"] == pytest.approx(wasserstein_distance(*age))
+    lost = [np.mean(t.codes["age"] == 100) for t in (real, made)]
+    assert found["missing"]["age"] == pytest.approx(abs(lost[0] - lost[1]))
+    city = [Counter(t.codes["city"][t.codes["city"] < 4].tolist()) for t in (real, made)]
+    shares = [{k: c[k] / sum(c.values()) for k in range(4)} for c in city]
+    assert found["columns"]["city"] == pytest.approx(
+        sum(abs(shares[0][k] - shares[1][k]) for k in range(4)) / 2
+    )
+    assert found["worst"] == max(found["columns"].values())
+    assert found["mean"] == pytest.approx(sum(found["columns"].values()) / 5)
+
+
+def test_a_column_that_lost_all_its_values_is_as_far_as_can_be():
+    domain = Domain((Column("x", "integer", lower=0, upper=9, nullable=True),))
+    here, gone = Table({"x": np.array([3, 4])}, 2), Table({"x": np.array([10, 10])}, 2)
+    assert columns_w1(here, gone, domain)["worst"] == 1.0
+    assert columns_w1(gone, gone, domain)["worst"] == 0.0
+
+
+def by_linear_program(p: np.ndarray, q: np.ndarray, distance: np.ndarray) -> float:
+    """The transport problem as it is defined: a plan with these margins of least cost."""
+    k = len(p)
+    rows = np.kron(np.eye(k), np.ones(k))
+    columns = np.kron(np.ones(k), np.eye(k))
+    plan = linprog(distance.ravel(), A_eq=np.vstack([rows, columns]), b_eq=np.concatenate([p, q]))
+    return float(plan.fun)
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(30, 30), (17, 41)])
+def test_w1_in_the_plane_is_that_of_an_independent_solver(n, m, nullable):
+    a = Column("a", "integer", lower=0, upper=5)
+    b = Column("b", "integer", lower=0, upper=4, nullable=nullable)
+    rng = np.random.default_rng(n + nullable)
+    tables = [Table({c.name: rng.integers(c.codes, size=rows) for c in (a, b)}, rows) for rows in (n, m)]
+    cells = [(i, j) for i in range(6) for j in range(b.codes)]
+    counts = [Counter(zip(t.codes["a"].tolist(), t.codes["b"].tolist(), strict=True)) for t in tables]
+    p, q = (np.array([c[cell] for cell in cells]) / sum(c.values()) for c in counts)
+
+    def apart(one, other):  # in steps of the finer column: 6 of them are the unit
+        (i, j), (k, m) = one, other
+        if (j == 5) != (m == 5):
+            return 6
+        return max(abs(i - k), abs(j - m))
+
+    distance = np.array([[apart(x, y) for y in cells] for x in cells]) / 6
+    found = w1_plane(*tables, a, b, grid=6)
+    assert found == pytest.approx(by_linear_program(p, q, distance), abs=1e-9)
+
+
+def test_sliced_w1_sees_what_columns_alone_do_not():
+    real = table(400, 0)
+    mixed = independent(real)
+    assert columns_w1(real, mixed, MIXED)["worst"] == 0
+    assert sliced_w1(real, mixed, MIXED)["mean"] > 3 * sliced_w1(*halves(table(800, 0)), MIXED)["mean"] / 2
+    one = Domain((Column("x", "integer", lower=0, upper=9),))
+    x, y = (Table({"x": np.array(v)}, 3) for v in ([0, 1, 9], [2, 5, 5]))
+    # In one dimension every unit direction is 1 or -1.
+    assert sliced_w1(x, y, one)["mean"] == pytest.approx(columns_w1(x, y, one)["mean"])
+
+
+def slow_marginals(real: Table, made: Table, cut: dict[str, tuple[int, ...]], ways: int):
+    distances, squares, cells = {}, 0.0, 0
+    for names in combinations(cut, ways):
+        places = []
+        for t in (real, made):
+            at = [np.searchsorted(cut[name], t.codes[name], side="right") - 1 for name in names]
+            places.append(Counter(zip(*(part.tolist() for part in at), strict=True)))
+        n, m = len(real), len(made)
+        gaps = [places[0][key] / n - places[1][key] / m for key in set(places[0]) | set(places[1])]
+        distances[names] = sum(map(abs, gaps)) / 2
+        squares += sum(gap * gap for gap in gaps)
+        cells += int(np.prod([len(cut[name]) - 1 for name in names]))
+    return distances, squares / cells
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_marginals_by_their_definition(ways):
+    real, made = table(90, 0), table(70, 1, tilt=3.0)
+    cut = {axis.column: axis.edges for axis in axes(MIXED)}
+    if ways == 3:
+        cut["age"], cut["score"] = (
+            (0, 13, 25, 38, 50, 63, 75, 88, 100, 101),
+            tuple(range(0, 2**30 + 1, 2**27)),
+        )
+    distances, squares = slow_marginals(real, made, cut, ways)
+    found = marginal_errors(real, made, MIXED)[f"tvd{ways}"]
+    assert found["mean"] == pytest.approx(np.mean(list(distances.values())))
+    assert found["worst"] == pytest.approx(max(distances.values()))
+    assert distances[tuple(found["worst_columns"])] == pytest.approx(found["worst"])
+    assert found["mean_squared_error"] == pytest.approx(squares)
+    assert found["tables"] == len(distances)
+
+
+def test_of_many_columns_a_fixed_choice_of_triples_is_looked_at():
+    wide = Domain(tuple(Column(f"c{i}", "boolean", categories=("false", "true")) for i in range(12)))
+    assert len(triples(wide)) == 100 < 220
+    assert triples(wide) == triples(wide)
+
+
+def test_of_very_many_columns_a_fixed_choice_is_paired_and_each_is_counted():
+    wide = Domain(tuple(Column(f"c{i}", "boolean", categories=("false", "true")) for i in range(70)))
+    real, made = table(30, 0, wide), table(30, 1, wide, tilt=3.0)
+    found = marginal_errors(real, made, wide)
+    assert found["tvd1"]["tables"] == 70 == len(found["tvd1"]["columns"])
+    assert found["tvd2"]["tables"] == 64 * 63 // 2
+    gaps = {c: abs(real.codes[c].mean() - made.codes[c].mean()) for c in real.codes}
+    assert found["tvd1"]["columns"] == pytest.approx(gaps)
+
+
+def test_moments_by_their_definition():
+    real, made = table(200, 0), table(150, 1, tilt=2.0)
+    found = moment_errors(real, made, MIXED)
+    stats = []
+    for t in (real, made):
+        age = np.where(t.codes["age"] == 100, 0.5, t.codes["age"] / 99)
+        x = np.stack([age, t.codes["score"] / (2**30 - 1), t.codes["stage"] / 2])
+        stats.append((x.mean(axis=1), np.cov(x, bias=True)))
+    gap = stats[0][1] - stats[1][1]
+    assert found["mean"] == pytest.approx(np.linalg.norm(stats[0][0] - stats[1][0]), abs=1e-4)
+    assert found["covariance_frobenius"] == pytest.approx(np.linalg.norm(gap), abs=1e-4)
+    assert found["covariance_spectral"] == pytest.approx(np.linalg.norm(gap, 2), abs=1e-4)
+
+
+def test_the_logistic_regression_is_at_the_top_of_its_likelihood():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.ones(300), rng.normal(size=(300, 2))])
+    label = (rng.random(300) < 1 / (1 + np.exp(-x @ [0.2, 1.0, -0.5]))).astype(float)
+    p = fitted(x, label)
+    # At the top the slope is that of the ridge: tiny here, and not that of p = mean.
+    assert np.abs(x.T @ (label - p)).max() < 1.0 < np.abs(x.T @ (label - label.mean())).max()
+
+
+def test_propensity_is_nothing_for_one_distribution_and_much_for_two():
+    same = propensity(*halves(table(3000, 0)), MIXED)
+    other = propensity(table(1500, 0), table(1500, 1, tilt=3.0), MIXED)
+    assert 0.5 < same["ratio"] < 1.5
+    assert other["ratio"] > 20 * same["ratio"]
+
+
+def test_matches_by_their_definition():
+    small = Domain(MIXED.columns[2:])
+    real, made = table(25, 0, small), table(40, 1, small)
+    rows = [list(zip(*(t.codes[c.name].tolist() for c in small), strict=True)) for t in (real, made)]
+    times = Counter(rows[0])
+    found = exact_matches(real, made, small)
+    assert found["matches"] == sum(row in times for row in rows[1]) > 0
+    assert found["unique_matches"] == sum(times[row] == 1 for row in rows[1]) < found["matches"]
+    assert found["share"] == found["matches"] / 40
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_copy_of_the_real_table_has_no_error(name):
+    real = table(500, 0)
+    mixed = np.random.default_rng(5).permutation(500)
+    found = METRICS[name].compare(real, real.take(mixed), MIXED)
+    if name == "matches":
+        assert found["share"] == 1.0
+        return
+    errors = flat(found)
+    assert errors
+    assert max(errors) < 1e-9
+    assert max(flat(METRICS[name].compare(real, uniform(MIXED, 500), MIXED))) > 0.01
+
+
+def flat(found: dict) -> list[float]:
+    values = []
+    for key, value in found.items():
+        if isinstance(value, dict):
+            values += flat(value)
+        elif isinstance(value, float) and key not in ("mean_of",):
+            values.append(abs(value))
+    return values
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("rows", [(0, 0), (0, 5), (5, 0), (1, 1)])
+def test_empty_tables_do_no_harm(name, rows):
+    found = METRICS[name].compare(table(rows[0], 0), table(rows[1], 1), MIXED)
+    assert all(np.isfinite(flat(found)))
+
+
+def test_a_sample_is_even_and_does_not_depend_on_blocks():
+    domain = Domain((Column("x", "integer", lower=0, upper=9999),))
+    kept = []
+    for cuts in ([], [10, 4000], list(range(100, 10000, 100))):
+        sample = Sample(500)
+        for part in np.split(np.arange(10000), cuts):
+            sample.add({"x": part})
+        kept.append(sample.table(domain))
+    assert all(len(t) == 500 and t.rows == 10000 for t in kept)
+    assert all((t.codes["x"] == kept[0].codes["x"]).all() for t in kept)
+    assert (np.diff(kept[0].codes["x"]) > 0).all()
+    tenths = np.bincount(kept[0].codes["x"] // 1000)
+    assert tenths.max() < 85 > 15 < tenths.min()  # 50 expected, sd 6.7: beyond 5 sd
+
+
+def test_references_are_what_they_say():
+    real = table(300, 0)
+    one, two = halves(real)
+    assert len(one) + len(two) == 300
+    both = np.sort(np.concatenate([one.codes["score"], two.codes["score"]]))
+    assert (both == np.sort(real.codes["score"])).all()
+    judged = judge(real, table(300, 1), MIXED, Judged(("w1", "marginals")))
+    w1, tvd = judged["metrics"]["w1"], judged["metrics"]["marginals"]
+    assert w1["independent"]["worst"] == 0 < w1["real_split"]["mean"] < w1["uniform"]["mean"]
+    assert tvd["independent"]["tvd1"]["worst"] == 0 < tvd["independent"]["tvd2"]["mean"]
+
+
+def test_samples_are_stated():
+    real = table(300, 0)
+    names, _ = chosen(NAMES, MIXED, None)
+    assert "classifiers" not in names
+    big = Table({k: np.resize(v, 10_001) for k, v in real.codes.items()}, 50_000)
+    judged = judge(big, big, MIXED, Judged(("propensity", "w1"), references=False))
+    assert judged["metrics"]["propensity"]["sample_rows"] == 10_000
+    assert "sample_rows" not in judged["metrics"]["w1"]
+    assert judged["rows"] == {"real": 50_000, "synthetic": 50_000}
+    assert judged["compared_rows"] == {"real": 10_001, "synthetic": 10_001}
+
+
+def test_columns_of_the_same_kind_have_no_plane_or_moments():
+    named = Domain(MIXED.columns[3:])
+    assert chosen(("w1_2d", "moments", "w1"), named, None)[0] == ("w1",)
+    assert "w1_2d" in chosen(NAMES, MIXED, None)[0]
+    assert set(plane_w1(table(9, 0), table(9, 1), MIXED)["pairs"]) == {
+        "age, score",
+        "age, stage",
+        "score, stage",
+    }
+
+
+# --- classifiers --------------------------------------------------------------------------------------
+
+
+def test_classifiers_learn_what_there_is_to_learn():
+    pytest.importorskip("sklearn", reason="scikit-learn (the extra ml) is not installed")
+    real, test = table(600, 0), table(300, 1)
+    found = scores(real, test, MIXED, "smoker")
+    assert {"logistic regression", "random forest", "nearest neighbours", "SVM"} < set(found)
+    assert found["mean_auc"] > 0.75
+    assert abs(scores(independent(real), test, MIXED, "smoker")["mean_auc"] - 0.5) < 0.15
+    several = scores(real, test, MIXED, "stage")
+    assert 0.6 < several["mean_auc"] <= 1
+    constant = Table(real.codes | {"smoker": np.zeros(600, np.int64)}, 600)
+    assert scores(constant, test, MIXED, "smoker")["mean_auc"] == 0.5
+
+
+def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(classifiers, "find_spec", lambda name: None)
+    assert chosen(("w1", "classifiers"), MIXED, "smoker") == (
+        ("w1",),
+        ["classifiers left out: scikit-learn is not installed: pip install 'dpsynth-cli[ml]'"],
+    )
+    with pytest.raises(UsageError) as refused:
+        classifiers.require()
+    assert refused.value.happened == (
+        "classifiers need scikit-learn, which is not installed: pip install 'dpsynth-cli[ml]'"
+    )
+
+
+@pytest.mark.parametrize("target", ["age", "nobody"])
+def test_only_classes_are_predicted(target):
+    with pytest.raises(UsageError, match="it must be a declared ordinal, nominal or boolean column"):
+        check_target(MIXED, target)

@@ -1,0 +1,250 @@
+"""Online release: the public schedule, what an event pays, and snapshots from noisy trees."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms import online
+from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.numeric import consistency
+from tests.asking import drawn
+from tests.mechanisms.plain_ask import PlainAsk
+
+SPLIT = dict(online.MECHANISM.stages)
+PLACE = Domain(
+    (Column("x", "continuous", lower=0.0, upper=1.0), Column("k", "nominal", categories=("a", "b", "c")))
+)
+
+
+def points(rows: int, seed: int = 0, centre: float = 0.3) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = np.clip(rng.normal(centre, 0.05, rows), 0, 0.999)
+    return {"x": (x * GRID).astype(np.int64), "k": rng.integers(0, 2, rows)}
+
+
+def counted(codes, omega=PLACE, params=None, epsilon=1.0, exact=False, share=Fraction(1), seed=0):
+    ask = PlainAsk(omega, codes, epsilon, seed=seed, exact=exact)
+    return online.ask_block(ask, omega, params or online.Params(), SPLIT, share), ask
+
+
+# --- the schedule --------------------------------------------------------------------------------------
+
+
+def test_there_are_r_releases_while_the_clock_doubles():
+    for R in (1, 3, 8, 50):
+        for start in (64, 100, 1000):
+            assert schedule.due(2 * start, R) - schedule.due(start, R) == R
+    assert [t for t in range(1, 40) if schedule.due(t, 8) > schedule.due(t - 1, 8)] == (
+        [*range(1, 17), 18, 20, 21, 23, 25, 27, 30, 32, 35, 39]
+    )
+    assert all(schedule.due(t, 10_000) > schedule.due(t - 1, 10_000) for t in range(1, 6000, 97))
+
+
+def test_every_event_is_in_one_block_of_each_size_and_pays_exactly_the_whole():
+    last = 2**10 - 1
+    paid = [Fraction(0)] * (last + 1)
+    for release in range(1, last + 1):
+        for block in schedule.ending(release):
+            assert schedule.epoch(block.first) == schedule.epoch(block.last)
+            for inside in range(block.first, block.last + 1):
+                paid[inside] += schedule.share(release)
+    assert set(paid[1:]) == {Fraction(1)}
+
+
+def test_a_release_is_covered_by_blocks_that_have_ended():
+    ended = set()
+    for release in range(1, 700):
+        ended |= set(schedule.ending(release))
+        cover = schedule.covering(release)
+        assert set(cover) <= ended
+        assert [block.first for block in cover] == [1] + [block.last + 1 for block in cover[:-1]]
+        assert cover[-1].last == release
+        assert len(cover) < 80
+
+
+def test_larger_branches_have_less_noise_than_all_powers_of_two():
+    """The variance of a snapshot's counts, in units of Lap(1/epsilon): what the choice of sizes is for."""
+
+    def variance(release):
+        return sum(
+            len(schedule.sizes(schedule.epoch(block.last))) ** 2 for block in schedule.covering(release)
+        )
+
+    def binary(release):
+        whole = sum((L + 1) ** 2 for L in range(schedule.epoch(release)))
+        L = schedule.epoch(release)
+        return whole + (release - 2**L + 1).bit_count() * (L + 1) ** 2
+
+    for low, high in ((16, 64), (64, 256), (256, 1024)):
+        mine, theirs = (np.mean([rule(k) for k in range(low, high)]) for rule in (variance, binary))
+        assert mine < 0.45 * theirs
+
+
+def test_time_levels_and_their_shares():
+    assert [schedule.time_level(t, Fraction(1)) for t in (0, 1, 2, 3, 4, 1023, 1024)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        9,
+        10,
+    ]
+    for d in (2, 3):
+        for r in range(15):
+            parts = schedule.shares(r, d, 20, root=True)
+            assert list(parts) == list(range(r + 1))
+            assert sum(parts.values()) == 1
+            if r:  # eq. (5.3): deeper levels have more, by 2^((1-1/d)/2) a level
+                assert float(parts[r] / parts[r - 1]) == pytest.approx(2 ** ((1 - 1 / d) / 2))
+    assert schedule.shares(0, 2, 20, root=False) == {}
+
+
+def test_one_column_spends_all_of_epsilon_over_all_levels_and_the_printed_rule_0_392_of_it():
+    """Erratum E18."""
+    parts = schedule.shares(20, 1, 20, root=False)
+    assert sum(parts.values()) == 1
+    assert all(schedule.shares(r, 1, 20, root=False)[3] == parts[3] for r in (3, 9, 20))
+    printed = 2 * sum(3 / math.pi**2 / (j + 1) ** 2 for j in range(1, 100_000))
+    assert printed == pytest.approx(0.392, abs=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_a_time_level_never_has_more_checks_than_its_horizon(epsilon):
+    for R in (1, 8, 40):
+        checks, seen = {}, 0
+        for t in range(1, 3000):
+            if schedule.due(t, R) > seen:
+                seen = schedule.due(t, R)
+                r = schedule.time_level(t, epsilon)
+                checks[r] = checks.get(r, 0) + 1
+        assert all(count <= schedule.checks(r, epsilon, R) for r, count in checks.items())
+
+
+# --- blocks --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("arrivals", ["private", "public"])
+def test_a_block_spends_exactly_its_share(neighbours, arrivals):
+    if (neighbours, arrivals) == ("add_remove", "public"):
+        pytest.skip("refused: see test_what_does_not_fit_is_said")
+    omega = Domain(PLACE.columns, neighbours)
+    for rows in (0, 3, 4000):
+        _, ask = counted(points(rows), omega, online.Params(arrivals=arrivals), share=Fraction(1, 3))
+        assert ask.spent == Fraction(1, 3)
+
+
+def test_a_snapshot_without_noise_is_the_sum_of_its_blocks():
+    blocks = [
+        counted(points(rows, seed), exact=True, epsilon=50.0)[0] for seed, rows in enumerate((4000, 40, 900))
+    ]
+    assert len({block.r for block in blocks}) > 1
+    estimates, spreads = online.add_up(blocks, PLACE.columns)
+    everything = [
+        np.concatenate([points(n, s)[c] for s, n in enumerate((4000, 40, 900))]) for c in ("x", "k")
+    ]
+    for j in range(min(block.r for block in blocks) + 1):  # where all blocks are cut
+        cells = online.partition(PLACE.columns, j).cells(PLACE.columns, j)
+        real = PlainAsk(PLACE, {"x": everything[0], "k": everything[1]}, exact=True)._cell_counts(
+            cells, np.ones(4940, bool)
+        )
+        assert np.allclose(estimates[j], real, atol=1e-6)
+    for j in range(len(estimates) - 1):  # and everywhere nobody is lost
+        assert np.allclose(estimates[j], estimates[j + 1].reshape(-1, 2).sum(axis=1), atol=1e-6)
+        assert (spreads[j] >= 0).all()
+    assert online.snapshot(blocks, PLACE).total == 4940
+
+
+def test_a_shallow_block_is_cut_as_the_others_are():
+    """40 rows that could only be cut coarsely lie where the 4000 lie, not all over their coarse cell."""
+    deep, shallow = (counted(points(rows, 1), exact=True, epsilon=1.0)[0] for rows in (40_000, 40))
+    assert deep.r >= shallow.r + 3
+    estimates, _ = online.add_up([deep, shallow], PLACE.columns)
+    alone, _ = online.add_up([deep], PLACE.columns)
+    both, one = estimates[-1] / estimates[-1].sum(), alone[-1] / alone[-1].sum()
+    assert np.abs(both - one).sum() < 0.01
+
+
+def test_a_snapshot_gives_rows_of_the_declared_codes_where_the_events_were():
+    blocks = [counted(points(5000, seed), seed=seed)[0] for seed in range(3)]
+    model = online.snapshot(blocks, PLACE)
+    made = drawn(model, model.total)
+    assert abs(model.total - 15_000) < 300
+    assert set(np.unique(made["k"])) <= {0, 1, 2}
+    assert abs(np.mean(made["x"]) / GRID - 0.3) < 0.01
+    assert np.mean(made["k"] == 2) < 0.02
+
+
+def test_a_small_part_far_away_is_not_taken_for_empty():
+    """300 of 30,000 rows in the upper half, with noise of 60: pmm's prior alone would move some of them."""
+    upper = np.array([300.0 - 150.0])  # as counted, low by two and a half of its standard deviations
+    pair = consistency.Siblings(
+        30_000.0 - upper, upper, *[np.array([3600.0])] * 2, np.array([30_000.0]), np.array([0.5])
+    )
+    assert abs(30_000 - online._divided(pair)[0] - upper[0]) < 1
+    assert 30_000 - consistency.posterior(pair)[0] < 0.8 * upper[0]
+
+
+def test_no_event_at_all_is_a_snapshot_too():
+    model = online.snapshot([counted(points(0), exact=True)[0]], PLACE)
+    assert model.total == 0
+    assert len(drawn(model, 5)["x"]) == 5
+
+
+def test_error_falls_as_the_stream_goes_on():
+    """Fifty pushes of one distribution: the snapshot's distance to it falls by far more than half."""
+    line = Domain((Column("x", "continuous", lower=0.0, upper=1.0),))
+    errors = {}
+    for release in (4, 40):
+        distances = []
+        for run in range(5):
+            blocks = []
+            for block in schedule.covering(release):
+                rows = {"x": points(200 * block.size, 31 * run + block.first)["x"]}
+                share = schedule.share(block.last)
+                blocks.append(counted(rows, line, share=share, seed=run * 1000 + block.last)[0])
+            made = np.sort(drawn(online.snapshot(blocks, line), 2000)["x"] / GRID)
+            real = np.sort(points(2000, 999)["x"] / GRID)
+            distances.append(np.abs(made - real).mean())
+        errors[release] = np.mean(distances)
+    assert errors[40] < 0.5 * errors[4]
+
+
+# --- sparse --------------------------------------------------------------------------------------------
+
+
+def test_a_sparse_snapshot_is_algorithm_3_on_the_counts():
+    line = Domain((Column("x", "continuous", lower=0.0, upper=1.0),))
+    counts = {0: np.array([90]), 1: np.array([70, -10]), 2: np.array([50, 20, 3, 0])}
+    for total, rows in ((None, 90), (100, 100)):
+        model = online.sparse_snapshot(
+            counts if total is None else {j: counts[j] for j in (1, 2)}, total, line
+        )
+        quarter = np.bincount(drawn(model, rows)["x"] * 4 // GRID, minlength=4)
+        assert model.total == rows
+        # Level 1: what the root has more than 70 + 0 goes half to each; then the same below.
+        assert quarter[:2].sum() == {90: 80, 100: 85}[rows]
+        assert quarter.sum() == rows
+    assert online.sparse_snapshot({}, 7, line).total == 7
+
+
+# --- what fits -----------------------------------------------------------------------------------------
+
+
+def test_what_does_not_fit_is_said():
+    def problems(omega=PLACE, **params):
+        return " ".join(online.fits(omega, online.Params(**params)))
+
+    assert problems() == ""
+    assert "replace_one" in problems(arrivals="public")
+    assert problems(Domain(PLACE.columns, "replace_one"), arrivals="public") == ""
+    assert "rows_hint" in problems(algorithm="sparse")
+    assert problems(Domain(PLACE.columns, rows_hint=100), algorithm="sparse") == ""
+    assert "strata" in problems(Domain(PLACE.columns, strata="k"))
+    assert "1 to 5 columns" in problems(Domain(PLACE.columns * 3))
