@@ -50,5 +50,8 @@ docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ a
 	@$(BIN)/cog -P -r README.md
 	@$(BIN)/python -m dpsynth_cli.spec_schema > configs/spec.schema.json
 
+bench: $(BIN)/.installed ## Measure speed and memory; writes benchmarks/RESULTS.md
+	@$(BIN)/python benchmarks/scale.py --write
+
 clean: ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """Speed and memory against reading and writing the same Parquet file with pyarrow, in one run.
 
-    python benchmarks/scale.py [--rows 1e5 1e6 1e7] [--folder FOLDER] [--only NAME ...] [--write]
+    python benchmarks/scale.py [--rows 1e5 1e6 1e7] [--folder FOLDER] [--only NAME ...] [--minutes M] [--write]
 
 Tables are made in FOLDER (default: a temporary one, removed after): `places` with five columns in [0, 1], and
 `people` with 15 columns like those of a census. Every figure is CPU time (user and system, all threads) of a
@@ -17,6 +17,7 @@ import platform
 import re
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -162,31 +163,44 @@ def copied(folder: Path, table: Path, count: int) -> Cost:
     return cost(sys.executable, "-c", COPY, table, folder / "copy.parquet", *names)
 
 
-def rows_table(folder: Path, sizes: list[int], only: list[str]) -> list[str]:
-    """Each mechanism at each size: ratio to pyarrow, exponent, peak memory."""
+def rows_table(folder: Path, sizes: list[int], only: list[str], until: float) -> list[str]:
+    """Each mechanism at each size, small sizes first: ratio to pyarrow, exponent, peak memory."""
     from dpsynth_cli.mechanisms.registry import mechanisms
 
-    head = [f"{n:.0e} rows".replace("e+0", "e") for n in sizes]
-    lines = [
-        f"| mechanism | {' | '.join(f'{h}: CPU s (ratio)' for h in head)} | exponent in n | peak MB |",
-        f"|---|{'---:|' * (len(sizes) + 2)}",
-    ]
-    for name, (mechanism, kind, count, more) in CASES.items():
-        if mechanism not in mechanisms() or (only and mechanism not in only):
-            continue
-        started = released(folder, make(folder, kind, 1_000), mechanism, count, more).seconds
-        cells, spent, peak = [], [], 0.0
-        for rows in sizes:
+    cases = {
+        name: case
+        for name, case in CASES.items()
+        if case[0] in mechanisms() and (not only or case[0] in only)
+    }
+    found: dict[tuple[str, int], Cost] = {}
+    ratios: dict[tuple[str, int], float] = {}
+    copies: dict[tuple[str, int, int], float] = {}
+    for rows in (1_000, *sizes):
+        for name, (mechanism, kind, count, more) in cases.items():
+            if time.monotonic() > until:
+                continue
             table = make(folder, kind, rows)
-            plain, ours = copied(folder, table, count), released(folder, table, mechanism, count, more)
-            cells.append(f"{ours.seconds:.1f} ({ours.seconds / plain.seconds:.2f})")
-            spent.append(max(1e-3, ours.seconds - started))
-            peak = max(peak, ours.megabytes)
-        power = (
-            math.log(spent[-1] / spent[0]) / math.log(sizes[-1] / sizes[0]) if len(sizes) > 1 else math.nan
-        )
-        lines.append(f"| {name} | {' | '.join(cells)} | {power:.2f} | {peak:.0f} |")
-        print(lines[-1], flush=True)
+            if (kind, count, rows) not in copies:
+                copies[kind, count, rows] = copied(folder, table, count).seconds
+            ours = found[name, rows] = released(folder, table, mechanism, count, more)
+            ratios[name, rows] = ours.seconds / copies[kind, count, rows]
+            print(f"{name}, {rows:,} rows: {ours} {ratios[name, rows]:.2f}", flush=True)
+    head = " | ".join(f"{n:.0e} rows: CPU s (ratio)".replace("e+0", "e") for n in sizes)
+    lines = [f"| mechanism | {head} | exponent in n | peak MB |", f"|---|{'---:|' * (len(sizes) + 2)}"]
+    for name in cases:
+        done = [n for n in sizes if (name, n) in found]
+        cells = [
+            f"{found[name, n].seconds:.1f} ({ratios[name, n]:.2f})" if n in done else "not measured"
+            for n in sizes
+        ]
+        power = "-"
+        if len(done) > 1:
+            least, most = (
+                max(1e-3, found[name, n].seconds - found[name, 1_000].seconds) for n in (done[0], done[-1])
+            )
+            power = f"{math.log(most / least) / math.log(done[-1] / done[0]):.2f}"
+        peak = max((found[name, n].megabytes for n in done), default=math.nan)
+        lines.append(f"| {name} | {' | '.join(cells)} | {power} | {peak:.0f} |")
     return lines
 
 
@@ -313,22 +327,24 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="+", default=[], help="mechanisms")
     parser.add_argument("--write", action="store_true", help="into benchmarks/RESULTS.md")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no release of the first part later"
+    )
     given = parser.parse_args()
-    sizes = [int(n) for n in given.rows]
+    sizes, until = [int(n) for n in given.rows], time.monotonic() + 60 * given.minutes
+    middle = sizes[len(sizes) // 2]
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        parts = [
-            "Each mechanism against pyarrow reading and writing the same columns, in CPU time.",
-            rows_table(folder, sizes, given.only),
+        parts = ["Start-up.", start_table(), "Noise.", noise_table()]
+        parts += [
             f"CPU seconds as columns are added ({min(sizes):,} rows).",
             widths_table(folder, min(sizes)),
-            f"Other ways in ({sizes[len(sizes) // 2]:,} rows).",
-            inputs_table(folder, sizes[len(sizes) // 2]),
-            "Start-up.",
-            start_table(),
-            "Noise.",
-            noise_table(),
+        ]
+        parts += [f"Other ways in ({middle:,} rows).", inputs_table(folder, middle)]
+        parts += [
+            "Each mechanism against pyarrow reading and writing the same columns, in CPU time.",
+            rows_table(folder, sizes, given.only, until),
         ]
     if given.write:
         write(ROOT / "benchmarks" / "RESULTS.md", parts)
