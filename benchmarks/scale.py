@@ -1,6 +1,7 @@
 """Speed and memory against reading and writing the same Parquet file with pyarrow, in one run.
 
-    python benchmarks/scale.py [--rows 1e5 1e6 1e7] [--folder FOLDER] [--only NAME ...] [--minutes M] [--write]
+    python benchmarks/scale.py [--rows 1e5 1e6 1e7] [--folder FOLDER] [--parts PART ...] [--only NAME ...]
+                               [--minutes M] [--write]
 
 Tables are made in FOLDER (default: a temporary one, removed after): `places` with five columns in [0, 1], and
 `people` with 15 columns like those of a census. Every figure is CPU time (user and system, all threads) of a
@@ -325,6 +326,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=float, nargs="+", default=[1e5, 1e6, 1e7])
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--parts", nargs="+", help="start, noise, rows, widths, inputs; all by default")
     parser.add_argument("--only", nargs="+", default=[], help="mechanisms")
     parser.add_argument("--write", action="store_true", help="into benchmarks/RESULTS.md")
     parser.add_argument(
@@ -336,16 +338,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        parts = ["Start-up.", start_table(), "Noise.", noise_table()]
-        parts += [
-            f"CPU seconds as columns are added ({min(sizes):,} rows).",
-            widths_table(folder, min(sizes)),
-        ]
-        parts += [f"Other ways in ({middle:,} rows).", inputs_table(folder, middle)]
-        parts += [
-            "Each mechanism against pyarrow reading and writing the same columns, in CPU time.",
-            rows_table(folder, sizes, given.only, until),
-        ]
+        measured = {
+            "start": lambda: ["Start-up.", start_table()],
+            "noise": lambda: ["Noise.", noise_table()],
+            "rows": lambda: [
+                "Each mechanism against pyarrow reading and writing the same columns, in CPU time.",
+                rows_table(folder, sizes, given.only, until),
+            ],
+            "widths": lambda: [
+                f"CPU seconds as columns are added ({min(sizes):,} rows).",
+                widths_table(folder, min(sizes)),
+            ],
+            "inputs": lambda: [f"Other ways in ({middle:,} rows).", inputs_table(folder, middle)],
+        }
+        parts = [line for name in given.parts or measured for line in measured[name]()]
     if given.write:
         write(ROOT / "benchmarks" / "RESULTS.md", parts)
 

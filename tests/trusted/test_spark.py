@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +34,11 @@ def test_the_recipe_is_an_engine():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_sums_of_the_local_engine_to_the_last_bit(tmp_path):
+def test_spark_gives_the_sums_of_the_local_engine_to_the_last_bit(tmp_path, monkeypatch):
     pyspark = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
     if not shutil.which("java"):
         pytest.skip("there is no Java for Spark")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     codes = some_rows(np.random.default_rng(4), 3_000)
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({c.name: decode(codes[c.name], c) for c in OMEGA}), path, row_group_size=500)
