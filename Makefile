@@ -57,5 +57,8 @@ lock: ## Pin the versions of all dependencies, with hashes (needs uv)
 wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it
 	@$(BIN)/python -m pytest -q -m slow tests/test_packaging.py
 
+bench: $(BIN)/.installed ## Measure speed and memory; writes benchmarks/RESULTS.md
+	@$(BIN)/python benchmarks/scale.py --write
+
 clean: ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

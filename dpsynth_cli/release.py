@@ -27,6 +27,7 @@ from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial, sha256
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator
+from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.prices import Charge
@@ -45,7 +46,9 @@ class Receipt:
     public: dict[str, Any]
 
 
-def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+def release(
+    spec: Spec, ledger: Ledger, progress: Progress = no_progress, engine: Engine | None = None
+) -> Receipt:
     """Spend the budget once: synthetic file, transcript, audits.
 
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
@@ -56,6 +59,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
     files.check_writable()
     accountant = accountant_of(spec)
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+        engine = _right(engine, scan)
         release_id = secrets.token_hex(16)
         reservation = ledger.reserve(
             spec.privacy.dataset,
@@ -84,10 +88,12 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
         with refunding(spec, ledger, release_id):
             partial = Partial.create(files.partial(release_id), header)
         with closing(partial), refunding(spec, ledger, release_id, partial):
-            return _finish(spec, ledger, files, scan, accountant, partial, progress)
+            return _finish(spec, ledger, files, scan, accountant, partial, progress, engine)
 
 
-def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+def resume(
+    spec: Spec, ledger: Ledger, progress: Progress = no_progress, engine: Engine | None = None
+) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
     _check_whole(spec)
     files = Files.of(spec)
@@ -103,7 +109,8 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
             closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
             refunding(spec, ledger, release_id, partial),
         ):
-            return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress)
+            engine = _right(engine, scan)
+            return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress, engine)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -125,6 +132,7 @@ def _finish(
     accountant: Accountant,
     partial: Partial,
     progress: Progress,
+    engine: Engine,
 ) -> Receipt:
     release_id = partial.header["release"]["id"]
     dataset = spec.privacy.dataset
@@ -133,7 +141,9 @@ def _finish(
 
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
         progress("reading", 0, scan.size)
-        return sum_over(scan, spec.domain, questions, lambda done: progress("reading", done, scan.size))
+        return engine.sum_over(
+            scan, spec.domain, questions, lambda done: progress("reading", done, scan.size)
+        )
 
     def before_rows() -> None:
         # Exactly one process may go on: of two with the same charge, one cannot mark it.
@@ -177,6 +187,13 @@ def _finish(
         pending.discard()
     partial.remove()
     return Receipt(release_id, public["output"]["rows"], files.named(), public)
+
+
+def _right(engine: Engine | None, scan: Scan) -> Engine:
+    """The engine, if it can read the table; one machine if none is named."""
+    engine = engine or Engine(sum_over)
+    engine.check(scan)
+    return engine
 
 
 def _note(partial: Partial, count: int) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,9 @@ from dpsynth_cli.cli.options import (
     progress_bar,
 )
 
+if TYPE_CHECKING:
+    from dpsynth_cli.trusted.engines import Engine
+
 
 def command(
     spec: SpecPath,
@@ -32,6 +36,17 @@ def command(
     rows: Rows = None,
     set_: Set = None,
     ledger: LedgerPath = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="What reads and sums the rows: local, or dask (many machines).")
+    ] = "local",
+    engine_address: Annotated[
+        str | None,
+        typer.Option(
+            "--engine-address",
+            metavar="ADDRESS",
+            help="A running Dask scheduler, e.g. tcp://host:8786; else dask runs processes on this machine.",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,9 +63,18 @@ def command(
     wanted = loaded(spec, set_, input, output, rows)
     if json and wanted.output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
-    with Ledger(ledger_path(ledger)) as book, progress_bar(quiet or wanted.output == "-") as progress:
-        make = releases if wanted.privacy.epsilon is not None else grouped
-        receipt = (make.resume if resume else make.release)(wanted, book, progress)
+    groups = wanted.privacy.epsilon is None
+    if groups and engine != "local":
+        raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")
+    with (
+        _engine(engine, engine_address) as chosen,
+        Ledger(ledger_path(ledger)) as book,
+        progress_bar(quiet or wanted.output == "-") as progress,
+    ):
+        if groups:
+            receipt = (grouped.resume if resume else grouped.release)(wanted, book, progress)
+        else:
+            receipt = (releases.resume if resume else releases.release)(wanted, book, progress, chosen)
     public = receipt.public
     if json:
         print_json(
@@ -67,6 +91,22 @@ def command(
         )
     elif not quiet and wanted.output != "-":
         _tell(receipt.rows, receipt.files, public)
+
+
+def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | None]:
+    from dpsynth_cli.errors import UsageError
+
+    if name == "dask":
+        from dpsynth_cli.trusted.engines.dask import dask_engine
+
+        return dask_engine(address)
+    if name != "local":
+        raise UsageError(f"there is no engine {name!r}.", next_step="Engines are local and dask.")
+    if address is not None:
+        raise UsageError(
+            "--engine-address is for --engine dask.", next_step="Add it, or leave out the address."
+        )
+    return nullcontext()
 
 
 def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:

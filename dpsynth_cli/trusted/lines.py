@@ -69,12 +69,30 @@ def line_blocks(stream: BinaryIO, block: int, max_line: int) -> Iterator[tuple[b
         if len(carry) > max_line:
             too_long += 1
             carry = b""
-            while (rest := stream.readline(max_line + 1)) and not rest.endswith(b"\n"):
-                pass
+            skip_line(stream, max_line)
         if data or too_long:
             yield data, too_long
         if not read:
             return
+
+
+def skip_line(stream: BinaryIO, at_once: int) -> None:
+    """Go to the start of the next line, and hold no more than so many bytes of this one."""
+    while (rest := stream.readline(at_once + 1)) and not rest.endswith(b"\n"):
+        pass
+
+
+class Until(io.RawIOBase):
+    """A file as if it ended earlier."""
+
+    def __init__(self, raw: io.FileIO, end: int) -> None:
+        self._raw, self._end = raw, end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int | None:  # type: ignore[no-untyped-def]
+        return self._raw.readinto(memoryview(buffer)[: max(0, self._end - self._raw.tell())])
 
 
 def without_long_lines(data: bytearray, max_line: int) -> tuple[bytearray, int]:

@@ -48,19 +48,21 @@ class CsvScan:
         self.shown = "standard input" if path == "-" else path
         self._block, self._max_line = block, max_line
         self._delimiter = _delimiter(csv)
+        self._range: tuple[int, int] | None = None  # of a part: the bytes of its lines
         self._stream: BinaryIO | None = None  # what can be read only once: standard input, a pipe
         self._copy: BinaryIO | None = None
         with reading(self.shown, NOTHING_SPENT):
             if path == "-":
-                self._stream = sys.stdin.buffer
+                self._stream = _unpacked(sys.stdin.buffer)
             elif not stat.S_ISREG(os.stat(path).st_mode):
-                self._stream = open(path, "rb")  # noqa: SIM115 (closed by close)
+                self._stream = _unpacked(open(path, "rb"))  # noqa: SIM115 (closed by close)
             self._stamp = None if self._stream else stamp_of(path)
             if self._stream is not None:
                 first = self._stream.readline(MAX_HEADER + 1)
             else:
                 with open(path, "rb") as raw:
                     first = self._decompressed(raw).readline(MAX_HEADER + 1)
+        self._header = len(first)
         self.names = self._split_header(first)
         check_names(self.shown, columns, self.names, self._other_delimiter(first))
         self._want(columns)
@@ -92,7 +94,31 @@ class CsvScan:
     def size(self) -> int | None:
         if self._copy is not None:
             return os.fstat(self._copy.fileno()).st_size
+        if self._range is not None:
+            return self._range[1] - self._range[0]
         return self._stamp[0] if self._stamp else None
+
+    @property
+    def whole(self) -> str:
+        if self._stream is not None:
+            return "standard input or a pipe"
+        if self.path.lower().endswith(".gz"):
+            return "compressed CSV"
+        return "CSV with csv.multiline" if self.csv.multiline else ""
+
+    def parts(self, size: int) -> Iterator[Scan]:
+        assert not self.whole, "this file can only be read whole"
+        assert self._stamp is not None
+        with reading(self.shown, ""), open(self.path, "rb") as raw:
+            start = self._header
+            while start < self._stamp[0]:
+                raw.seek(start + size)
+                lines.skip_line(raw, self._max_line)
+                part = copy(self)
+                part.path = os.path.abspath(self.path)
+                part._range = start, min(raw.tell(), self._stamp[0])
+                yield part
+                start = part._range[1]
 
     def pieces(self) -> Iterator[Piece]:
         with reading(self.shown, ""):
@@ -103,9 +129,13 @@ class CsvScan:
                 yield from self._blocks(self._copy, self._copy)
                 return
             with open(self.path, "rb", buffering=0) as raw:
-                stream = self._decompressed(raw)
-                stream.readline(MAX_HEADER + 1)
-                yield from self._blocks(raw, stream)
+                if self._range is None:
+                    stream = self._decompressed(raw)
+                    stream.readline(MAX_HEADER + 1)
+                else:
+                    raw.seek(self._range[0])
+                    stream = io.BufferedReader(lines.Until(raw, self._range[1]))
+                yield from self._blocks(raw, stream, self._range[0] if self._range else 0)
             check_unchanged(self.path, self._stamp)
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
@@ -127,8 +157,7 @@ class CsvScan:
             if stream is not None:
                 stream.close()
 
-    def _blocks(self, raw: Any, stream: Any) -> Iterator[Piece]:
-        at = 0
+    def _blocks(self, raw: Any, stream: Any, at: int = 0) -> Iterator[Piece]:
         if self.csv.multiline:
             stream = io.BufferedReader(lines.Joined(stream, self._delimiter, self._block, self._max_line))
         for data, ruined in lines.line_blocks(stream, self._block, self._max_line):
@@ -177,6 +206,12 @@ class CsvScan:
             if names.issuperset(column.name for column in self.columns):
                 return f"Its fields seem to be separated by {other!r}: set csv: {{delimiter: {other!r}}}."
         return ""
+
+
+def _unpacked(stream: Any) -> Any:
+    """A stream as it is, or what is in it if it is gzip: no header begins with these two bytes."""
+    packed = isinstance(stream, io.BufferedReader) and stream.peek(2)[:2] == b"\x1f\x8b"
+    return gzip.GzipFile(fileobj=stream) if packed else stream
 
 
 def _delimiter(csv: CsvOptions) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,18 +19,39 @@ BATCH = 2**18  # rows of a Parquet file in one piece
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 
 
+@dataclass(frozen=True)
+class _File:
+    """Some row groups of a file: the number of the first, and how many rows each has.
+
+    `labels` are the categorical columns to read by their distinct labels.
+    """
+
+    path: Path
+    stamp: tuple[int, int]
+    first: int
+    groups: tuple[int, ...]
+    bytes_a_row: float
+    labels: list[str]
+
+    @property
+    def size(self) -> int:
+        return round(sum(self.groups) * self.bytes_a_row)
+
+
 class ParquetScan:
     """One Parquet file, or all those in a folder, in the order of their names."""
+
+    whole = ""
 
     def __init__(self, path: str, files: Sequence[Path], columns: tuple[Column, ...]) -> None:
         self.path, self.columns = path, columns
         with reading(path, NOTHING_SPENT):
             stamps = [stamp_of(file) for file in files]
-        self._files = [(file, stamp, *self._check(file)) for file, stamp in zip(files, stamps, strict=True)]
+        self._files = [self._check(file, stamp) for file, stamp in zip(files, stamps, strict=True)]
 
     @property
     def size(self) -> int | None:
-        return sum(stamp[0] for _, stamp, _, _ in self._files)
+        return sum(file.size for file in self._files)
 
     def only(self, names: Collection[str]) -> Scan:
         narrow = copy(self)
@@ -37,20 +59,39 @@ class ParquetScan:
         return narrow
 
     def count_rows(self) -> int:
-        return sum(rows for _, _, rows, _ in self._files)
+        return sum(sum(file.groups) for file in self._files)
 
     def pieces(self) -> Iterator[Piece]:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
         most = min(BATCH, max(1, VALUES // max(1, len(names))))
-        for path, stamp, rows, labels in self._files:
-            check_unchanged(path, stamp)
-            with reading(str(path), ""), parquet.ParquetFile(path, read_dictionary=labels) as file:
-                for group in range(file.num_row_groups):
-                    for batch in file.iter_batches(most, row_groups=[group], columns=names):
-                        yield Piece(batch, stamp[0] * len(batch) // max(1, rows))
-            check_unchanged(path, stamp)
+        for file in self._files:
+            check_unchanged(file.path, file.stamp)
+            with (
+                reading(str(file.path), ""),
+                parquet.ParquetFile(file.path, read_dictionary=file.labels) as opened,
+            ):
+                for group in range(file.first, file.first + len(file.groups)):
+                    for batch in opened.iter_batches(most, row_groups=[group], columns=names):
+                        yield Piece(batch, round(len(batch) * file.bytes_a_row))
+            check_unchanged(file.path, file.stamp)
+
+    def parts(self, size: int) -> Iterator[Scan]:
+        for file in self._files:
+            start = 0
+            while start < len(file.groups):
+                end, rows = start, 0
+                while end < len(file.groups) and rows * file.bytes_a_row < size:
+                    rows += file.groups[end]
+                    end += 1
+                part = copy(self)
+                own = replace(
+                    file, path=file.path.absolute(), first=file.first + start, groups=file.groups[start:end]
+                )
+                part._files = [own]
+                yield part
+                start = end
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
         return {column.name: piece.data.column(column.name) for column in self.columns}, 0
@@ -61,26 +102,27 @@ class ParquetScan:
     def close(self) -> None:
         pass
 
-    def _check(self, file: Path) -> tuple[int, list[str]]:
-        """The file's number of rows, and the categorical columns to read by their distinct labels."""
-        schema, rows = _parquet_schema(file)
-        check_names(str(file), self.columns, schema.names, show=True)
+    def _check(self, path: Path, stamp: tuple[int, int]) -> _File:
+        schema, groups = _parquet_schema(path)
+        check_names(str(path), self.columns, schema.names, show=True)
         labels = []
         for column in self.columns:
             type = schema.field(column.name).type
             if not readable(type, column):
                 raise FileError(
-                    f"column {column.name!r} of {file} is {type}, which cannot be read as {column.type}.",
+                    f"column {column.name!r} of {path} is {type}, which cannot be read as {column.type}.",
                     next_step="Convert the column, or leave it out of `columns` in the spec.",
                 )
             if column.categorical and (pa.types.is_string(type) or pa.types.is_binary(type)):
                 labels.append(column.name)
-        return rows, labels
+        return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), labels)
 
 
-def _parquet_schema(file: Path) -> tuple[pa.Schema, int]:
+def _parquet_schema(file: Path) -> tuple[pa.Schema, tuple[int, ...]]:
+    """The types of the columns, and the number of rows of each row group."""
     from pyarrow import parquet
 
     with reading(str(file), NOTHING_SPENT), parquet.ParquetFile(file) as opened:
         opened.schema_arrow.names  # noqa: B018  decoded now: in a damaged file they may be no text
-        return opened.schema_arrow, opened.metadata.num_rows
+        about = opened.metadata
+        return opened.schema_arrow, tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))

@@ -45,6 +45,7 @@ from dpsynth_cli.trusted.cells import (
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, clip_bound, largest_entry
 
 Codes = Mapping[str, np.ndarray]
+Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 MAX_CELLS = 2**28
 CHUNK = 2**19  # numbers that are multiplied together: they stay in the processor's cache
 
@@ -199,15 +200,22 @@ class Tally:
             elif number not in self._finer:
                 self._add(number, question, seen)
 
-    def merge(self, other: Tally) -> None:
-        """Add another tally of the same questions."""
-        self.rows += other.rows
-        for number, theirs in enumerate(other._flushed()):
-            mine = self._sums[number]
-            if mine is not None and theirs is not None:
+    def partial(self) -> Partial:
+        """Rows and sums so far (row scores as they are): all that another machine needs to know. Raw data."""
+        found = list(self._flushed())
+        for number, scores in self._rows_of.items():
+            found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
+        return self.rows, found
+
+    def merge(self, partial: Partial) -> None:
+        """Add what another tally of the same questions found."""
+        rows, sums = partial
+        self.rows += rows
+        for number, (mine, theirs) in enumerate(zip(self._sums, sums, strict=True)):
+            if number in self._rows_of and theirs is not None:
+                self._rows_of[number].append(theirs)
+            elif mine is not None and theirs is not None:
                 mine += theirs
-        for number, parts in other._rows_of.items():
-            self._rows_of[number] += parts
 
     def sums(self) -> list[Ints]:
         """The exact sum of each question, blocks one after the other; row scores in any order of the rows."""

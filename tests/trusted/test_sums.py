@@ -222,7 +222,7 @@ def test_sums_do_not_depend_on_batches_order_or_workers(seed, rows, batch):
     for number, start in enumerate(range(0, rows, batch)):
         part = {name: values[shuffled][start : start + batch] for name, values in codes.items()}
         tallies[number % 2].add(part, len(part["a"]))
-    tallies[0].merge(tallies[1])
+    tallies[0].merge(tallies[1].partial())
     assert tallies[0].rows == rows
     for one, other in zip(tallies[0].sums(), sums(codes), strict=True):
         assert (one == other).all()
@@ -335,7 +335,7 @@ def test_row_scores_follow_the_definition_row_by_row():
     tallies = [Tally([question], PUBLIC_N) for _ in range(2)]
     for number, part in enumerate((slice(0, 13), slice(13, 40))):
         tallies[number].add({name: u[part] for name, u in codes.items()}, len(codes["a"][part]))
-    tallies[0].merge(tallies[1])
+    tallies[0].merge(tallies[1].partial())
     got = tallies[0].sums()[0].reshape(40, 2)
     for u, k, w in zip(codes["a"], codes["k"], got, strict=True):
         s = ((-3, 0, 2, 1)[0 if u < 3 else 2 if u < 10 else 3], (5, -1, 0, 2)[(4 * int(k)) // 3])

@@ -1,1 +1,40 @@
-"""`sum_over`: the exact integer sums of questions over all rows."""
+"""`sum_over`: the exact integer sums of questions over all rows, on one machine or on many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Ints, Question
+from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.sums import Partial, Tally, columns_of
+
+Progress = Callable[[int], None]
+SumOver = Callable[[Scan, Domain, Sequence[Question], Progress], tuple[list[Ints], int]]
+
+
+def reads_all(scan: Scan) -> None:
+    """The `check` of an engine that every table is right for."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Something that sums. `check` refuses a table it cannot read, before anything is charged."""
+
+    sum_over: SumOver
+    check: Callable[[Scan], None] = reads_all
+
+
+def summed(scan: Scan, omega: Domain, questions: Sequence[Question]) -> Partial:
+    """The kernel that every engine shares: the sums over the rows of one scan, one piece at a time."""
+    tally = Tally(questions, omega)
+    names = columns_of(questions)
+    if not names:
+        tally.add({}, scan.count_rows())
+        return tally.partial()
+    scan = scan.only(names)
+    for piece in scan.pieces():
+        codes = scan.encode(piece)
+        tally.add(codes, len(next(iter(codes.values()))))
+    return tally.partial()

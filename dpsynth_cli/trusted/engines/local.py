@@ -10,10 +10,9 @@ from typing import Protocol, TypeVar
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
+from dpsynth_cli.trusted.engines import Progress
 from dpsynth_cli.trusted.scan import Piece, Scan
 from dpsynth_cli.trusted.sums import Codes, Tally, columns_of
-
-Progress = Callable[[int], None]
 
 
 class Adds(Protocol):
@@ -44,7 +43,7 @@ def sum_over(
         return tally.sums(), tally.rows
     first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, workers)
     for tally in rest:
-        first.merge(tally)
+        first.merge(tally.partial())
     return first.sums(), first.rows
 
 
