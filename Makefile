@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := out
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint docs lock wheel clean
+.PHONY: help demo test slow lint docs bench lock wheel clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
