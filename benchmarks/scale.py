@@ -194,12 +194,11 @@ def rows_table(folder: Path, sizes: list[int], only: list[str], until: float) ->
             f"{found[name, n].seconds:.1f} ({ratios[name, n]:.2f})" if n in done else "not measured"
             for n in sizes
         ]
+        above = {n: found[name, n].seconds - found[name, 1_000].seconds for n in done}
+        clear = [n for n in done if above[n] > 0.3]  # less is not told from start-up
         power = "-"
-        if len(done) > 1:
-            least, most = (
-                max(1e-3, found[name, n].seconds - found[name, 1_000].seconds) for n in (done[0], done[-1])
-            )
-            power = f"{math.log(most / least) / math.log(done[-1] / done[0]):.2f}"
+        if len(clear) > 1:
+            power = f"{math.log(above[clear[-1]] / above[clear[0]]) / math.log(clear[-1] / clear[0]):.2f}"
         peak = max((found[name, n].megabytes for n in done), default=math.nan)
         lines.append(f"| {name} | {' | '.join(cells)} | {power} | {peak:.0f} |")
     return lines
@@ -362,9 +361,9 @@ def write(path: Path, parts: list) -> None:
         f"{name} {has(name)}" for name in ("numpy", "pyarrow", "distributed", "opendp") if has(name)
     )
     about = (
-        f"Made by `python {' '.join(sys.argv[:1])}` ({' '.join(sys.argv[1:])}) on {date.today()}: Python "
-        f"{platform.python_version()}, {packages}; {platform.machine()}, {os.cpu_count()} cores. Start-up is "
-        "included everywhere; the exponent is of the CPU time above that of a release of 1,000 rows."
+        f"Made by `python benchmarks/scale.py` on {date.today()}: Python {platform.python_version()}, {packages}; "
+        f"{platform.machine()}, {os.cpu_count()} cores. Start-up is included everywhere; the exponent is of the "
+        "CPU time above that of a release of 1,000 rows, over the sizes where that is more than 0.3 s."
     )
     body = "\n\n".join("\n".join(part) if isinstance(part, list) else part for part in parts)
     old = path.read_text() if path.exists() else "# Results\n"
