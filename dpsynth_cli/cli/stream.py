@@ -46,7 +46,7 @@ def init(
         print_json(dataclasses.asdict(now) | {"charged": charged})
     elif not quiet:
         said = "started and charged, once for its whole life" if charged else "goes on: it was charged before"
-        typer.echo(f"The stream {now.name} of {now.dataset} {said}.")
+        typer.echo(f"The stream {now.name} (data set {now.dataset}) {said}.")
         typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
 
 
@@ -124,7 +124,7 @@ def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Js
     if json:
         print_json(dataclasses.asdict(now))
     else:
-        typer.echo(f"The stream {now.name} of {now.dataset}, {now.pushes:,} pushes so far.")
+        typer.echo(f"The stream {now.name} (data set {now.dataset}), pushes so far: {now.pushes:,}.")
         _tell(now, None)
         typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
 
@@ -148,7 +148,7 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 def _tell(now: Status, receipt: Receipt | None) -> None:
-    made = f"Release {now.releases} was made now" if now.released else f"{now.releases} releases so far"
+    made = f"Release {now.releases} was made now" if now.released else f"Releases so far: {now.releases}"
     typer.echo(f"  {made}; the next is due at {now.next_release:,} {now.clock} (now {now.now:,}).")
     if receipt is not None:
         _show(receipt)
