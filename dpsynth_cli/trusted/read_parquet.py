@@ -17,6 +17,7 @@ from dpsynth_cli.trusted.values import readable
 
 BATCH = 2**18  # rows of a Parquet file in one piece
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
+BUFFER = 2**20  # bytes of each column that are read ahead
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,10 @@ class ParquetScan:
             check_unchanged(file.path, file.stamp)
             with (
                 reading(str(file.path), ""),
-                parquet.ParquetFile(file.path, read_dictionary=file.labels) as opened,
+                # Read as it is decoded: else a whole row group's bytes are held at once.
+                parquet.ParquetFile(
+                    file.path, read_dictionary=file.labels, buffer_size=BUFFER, pre_buffer=False
+                ) as opened,
             ):
                 for group in range(file.first, file.first + len(file.groups)):
                     for batch in opened.iter_batches(most, row_groups=[group], columns=names):
