@@ -109,11 +109,12 @@ def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | No
 def _weight(column: Column) -> float:
     """Noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
 
-    Measured: of many cells most are empty and count for less, and a column of many codes, which a tree
-    smooths, counts as ten.
+    Measured: of many categories most are rare, and cells beyond 24 count for nothing (beyond 32 where numbers
+    are counted one by one); a column of many codes, which a tree smooths, counts as nine.
     """
-    few = column.categorical or column.bits <= FEW + column.nullable
-    return math.sqrt(min(column.codes, 32) if few else 10)
+    if column.categorical:
+        return math.sqrt(min(column.codes, 24))
+    return math.sqrt(min(column.codes, 32) if column.bits <= FEW + column.nullable else 9)
 
 
 @dataclass(frozen=True)
