@@ -73,7 +73,8 @@ def _top(
 def run() -> None:
     """Run the command line and exit with the contract's codes."""
     signal.signal(signal.SIGTERM, _terminated)
-    sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
+    if not isinstance(sys.stdout, _Forgiving):  # called again in one process
+        sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
         sys.exit(app(standalone_mode=False))
     except DpsynthError as error:

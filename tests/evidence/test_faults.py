@@ -102,9 +102,11 @@ def struck_anywhere(dpsynth, people, tmp_path, monkeypatch, fault: str, count: i
     ends = struck([job(folder, fault, at) for folder, at in zip(folders, points, strict=True)])
     for folder, (code, said), at in zip(folders, ends, points, strict=True):
         where = f"{fault} at call {at} of {calls}: {code} {said}"
-        assert code == (-signal.SIGKILL if fault == "kill" else 143), where
+        # A run has a few calls more or less by its noise: one that was over before is a whole release.
+        over = code == 0 and at > 0.8 * calls
+        assert over or code == (-signal.SIGKILL if fault == "kill" else 143), where
         assert "Traceback" not in said, where
-        if fault == "term" and charges(folder):
+        if fault == "term" and not over and charges(folder):
             assert "was spent" in said, where
         check_whole(folder)
         check_mended(dpsynth, monkeypatch, folder)
