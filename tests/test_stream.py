@@ -233,6 +233,17 @@ def test_a_stream_needs_no_input_and_pays_for_no_evaluation(dpsynth, visits, tmp
         assert "a stream has no rows to go back to for a paid evaluation." in ran.err
 
 
+def test_the_record_of_a_snapshot_says_that_it_is_one_of_many(dpsynth, visits, tmp_path):
+    spec = visits(neighbours="replace_one")
+    assert dpsynth("stream", "init", spec).code == 0
+    assert dpsynth("stream", "push", spec, "day_1.csv", "--batch-id", "1", "--publish").code == 0
+    assert dpsynth("record", "out/visits.audit.json").code == 0
+    said = next((tmp_path / "out").glob("*.registry.yaml")).read_text()
+    assert "Many releases" in said
+    assert "Dynamic" in said
+    assert "The number of rows is public" not in said
+
+
 def test_sparse_counting_refuses_a_delta(dpsynth, visits):
     visits(delta="1e-6", more="algorithm: sparse", hint=100)
     for words in (("stream", "init"), ("check",)):

@@ -48,6 +48,8 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         if not 0 <= axis.bits <= 31:
             raise ValueError("too many or too few halvings")
         return
+    if any(abs(edge) >= 2**62 for edge in axis.edges):
+        raise ValueError("edges do not fit in 64 bits")
     edges = np.asarray(axis.edges)
     if len(edges) < 2 or (np.diff(edges) < 0).any():
         raise ValueError("edges must not fall")
@@ -65,7 +67,7 @@ def check_axis(axis: Axis, omega: Domain) -> None:
         sizes = [axis_cells(inner, omega) for inner in axis.attributes]
         if not sizes or sizes != [len(row) for row in axis.scores]:
             raise ValueError("scores do not fit their axes")
-        if max(sum(max(map(abs, row)) for row in axis.scores), *map(abs, axis.edges)) >= 2**62:
+        if sum(max(map(abs, row)) for row in axis.scores) >= 2**62:
             raise ValueError("scores do not fit in 64 bits")
         for inner in axis.attributes:
             check_axis(inner, omega)

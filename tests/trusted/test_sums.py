@@ -298,6 +298,9 @@ def test_only_the_columns_that_are_asked_for_are_read():
         Moments(("x",) * 129, 28, 1, Fraction(1)),  # a row's norm would wrap around
         CellCounts(Cells((Halves("x", 29),), (0,) * 29)),
         CellCounts(Cells((Affine(("x",), (1,), (0, 1), 40),))),
+        CellCounts(
+            Cells((Affine(("x",), (1,), (2**62, -(2**62), 0), 8),))
+        ),  # their difference would wrap around
         Moments((), 8, 1),
         Gram((Halves("x", 2),)),
         Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
