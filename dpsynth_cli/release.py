@@ -61,31 +61,31 @@ def release(
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         engine = _right(engine, scan)
         release_id = secrets.token_hex(16)
-        reservation = ledger.reserve(
-            spec.privacy.dataset,
-            release_id,
-            accountant.total,
-            accountant.currency,
-            spec.privacy.neighbours,
-            audit.short(spec.privacy.budget),
-            None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
-            spec.name,
-        )
-        header = {
-            "dpsynth_transcript": VERSION,
-            "release": about(spec, release_id),
-            "spec": public_document(spec.effective),
-            "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
-            "ledger": {
-                "dataset": spec.privacy.dataset,
-                "entry": reservation.number,
-                "hash": reservation.hash,
-                "charged": str(reservation.charged),
-                "remaining": None if reservation.remaining is None else str(reservation.remaining),
-                "conversion": reservation.conversion,
-            },
-        }
-        with refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id, reserving=True):
+            reservation = ledger.reserve(
+                spec.privacy.dataset,
+                release_id,
+                accountant.total,
+                accountant.currency,
+                spec.privacy.neighbours,
+                audit.short(spec.privacy.budget),
+                None if spec.privacy.delta is None else str(float(spec.privacy.delta)),
+                spec.name,
+            )
+            header = {
+                "dpsynth_transcript": VERSION,
+                "release": about(spec, release_id),
+                "spec": public_document(spec.effective),
+                "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
+                "ledger": {
+                    "dataset": spec.privacy.dataset,
+                    "entry": reservation.number,
+                    "hash": reservation.hash,
+                    "charged": str(reservation.charged),
+                    "remaining": None if reservation.remaining is None else str(reservation.remaining),
+                    "conversion": reservation.conversion,
+                },
+            }
             partial = Partial.create(files.partial(release_id), header)
         with closing(partial), refunding(spec, ledger, release_id, partial):
             return _finish(spec, ledger, files, scan, accountant, partial, progress, engine)
@@ -247,11 +247,18 @@ def _unfinished(spec: Spec, files: Files) -> Partial:
 
 
 @contextmanager
-def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None) -> Iterator[None]:
-    """Give the charge back if it fails before a row is read; else say that it is spent."""
+def refunding(
+    spec: Spec, ledger: Ledger, release_id: str, partial: Partial | None = None, reserving: bool = False
+) -> Iterator[None]:
+    """Give the charge back if it fails before a row is read; else say that it is spent.
+
+    With `reserving` the charge itself is made inside: what the ledger refuses, it has said.
+    """
     try:
         yield
     except BaseException as failure:
+        if reserving and isinstance(failure, DpsynthError):
+            raise
         error = failure
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             error = Interrupted(143 if isinstance(error, SystemExit) else 130)
@@ -269,7 +276,7 @@ def refunding(spec: Spec, ledger: Ledger, release_id: str, partial: Partial | No
                 error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
                     error.next_step = f"{error.next_step} {finish}".strip()
-            else:
+            elif state is not None or isinstance(error, Interrupted):
                 error.cost = "Nothing was spent."
         raise error from None
 

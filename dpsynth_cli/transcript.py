@@ -88,11 +88,18 @@ class Partial:
 
     @classmethod
     def create(cls, path: Path, header: dict[str, Any]) -> Partial:
-        """A new one, for its owner only."""
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        partial = cls(path, file, json.loads(canonical(header)), [])  # as a reopened one has it
-        partial._start()
+        """A new one, for its owner only; under its name once it has its header, and locked."""
+        new = path.with_name(f"{path.name}.new")
+        file = os.fdopen(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            partial = cls(path, file, json.loads(canonical(header)), [])  # as a reopened one has it
+            partial._start()
+            os.rename(new, path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        partial._sync_folder()
         return partial
 
     @classmethod
@@ -147,9 +154,6 @@ class Partial:
         # An empty batch, because Arrow writes the header with the first one.
         self._writer.write_batch(pa.record_batch([pa.array([], pa.int64())], schema=pa.schema(FIELDS)))
         self._sync()
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
 
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".rewrite")
@@ -159,11 +163,17 @@ class Partial:
             other._append(question, answer)
         other._sync()
         os.replace(fresh, self.path)
+        self._sync_folder()
         self._file.close()
         self._file, self._writer = other._file, other._writer
 
     def _append(self, question: Any, answer: Answer) -> None:
         self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(about(question, answer))})
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
 
     def _sync(self) -> None:
         self._file.flush()
