@@ -9,8 +9,9 @@ Where this is not the printed algorithm (privacy.md):
 - what leaves a cell arrives at another, and the slack costs a diameter (E5, in `numeric/transport.py`);
 - the mass that noise added in all is first taken from all cells alike (E6);
 - tau is integral and its sum is n: there are n points, not a least common multiple (E7);
-- points are uniform in their cell, and the last cell has the upper bound (E8, E9); those of one cell are
-  spread evenly, which is a little closer to any data than independent ones.
+- points are inside their cell, and the last cell has the upper bound (E8, E9). They are spread evenly, which is
+  a little closer to any data than independently, and lean to the fuller neighbours (`numeric/leaning.py`):
+  on clusters a fifth to a third less W1 than uniform in three dimensions, never seen more.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
+from dpsynth_cli.numeric.leaning import leaning, leans
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.numeric.transport import closest, effort, levelled
@@ -42,7 +44,7 @@ ROWS = 2**17  # of a block
 class Params:
     cells: int | None = parameter(
         None,
-        "at most so many cells (in each class); auto: epsilon n / 8, from three columns on epsilon n / 4",
+        "at most so many cells (in each class); auto: epsilon n / 8",
         low=1,
         auto=True,
     )
@@ -55,11 +57,11 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, share = sizes_and_rest(ask, omega, split)
     by, exact = omega.strata, omega.neighbours == "replace_one"
 
-    # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8 or / 4, at most n, or as asked for.
+    # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8, at most n, or as asked for.
     # epsilon is that of discrete Laplace noise with the same standard deviation.
     sd = ask.sd(Question("counts", CellCounts(Cells(())), share, by))
     epsilon = (2 if exact else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
-    rate = min(1.0, epsilon / (8 if len(omega.modelled) < 3 else 4))
+    rate = min(1.0, epsilon / 8)
     lattices = [_lattice(omega, params, rate * n) for n in np.maximum(1, sizes.rows).tolist()]
     cells = tuple(_cells(omega, lattice) for lattice in lattices)
 
@@ -90,7 +92,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         "distance_from_signed_measure": moved / max(1, int(totals.sum())),
         "at_worst": _at_worst(lattices),
     }
-    return Model(int(totals.sum()), _drawing(omega, lattices, tau), _notes(omega, lattices, tau), facts)
+    return Model(
+        int(totals.sum()), _drawing(omega, lattices, tau, nu.sd), _notes(omega, lattices, tau), facts
+    )
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
@@ -157,11 +161,14 @@ def _cells(omega: Domain, lattice: Lattice) -> Cells:
 
 
 def _drawing(
-    omega: Domain, lattices: Sequence[Lattice], tau: Ints
+    omega: Domain, lattices: Sequence[Lattice], tau: Ints, sd: float
 ) -> Callable[[int, np.random.Generator], Iterator[Block]]:
-    """tau_i points in each cell, or in proportion, in random order. Each is uniform in its cell; together
-    they fill it evenly, from a random start."""
+    """tau_i points in each cell, or in proportion, in random order. Together they fill it evenly, from a
+    random start, and lean to its fuller neighbours."""
     columns = omega.modelled
+    ends = np.cumsum([lattice.size for lattice in lattices])[:-1]
+    parts = zip(np.split(tau, ends), lattices, strict=True)
+    lean = np.concatenate([leans(part, lattice, sd) for part, lattice in parts], axis=1)
     places = [np.unravel_index(np.arange(lattice.size), lattice.shape) for lattice in lattices]
     first, width = [], []
     for a, column in enumerate(columns):
@@ -179,7 +186,7 @@ def _drawing(
             done += part
             block = {omega.strata: label[cell]} if omega.strata else {}
             for a, (column, stride) in enumerate(zip(columns, strides(len(columns)), strict=True)):
-                inside = (start[a][cell] + stride * number) % 1.0
+                inside = leaning((start[a][cell] + stride * number) % 1.0, lean[a][cell])
                 block[column.name] = first[a][cell] + (inside * width[a][cell]).astype(np.int64)
             yield block
 

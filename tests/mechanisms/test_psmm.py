@@ -242,15 +242,29 @@ def test_four_thousand_rows_are_close_to_the_data(kind, bound):
     assert distance / 64 / 4000 < bound
 
 
+def test_rows_lean_to_the_fuller_neighbours():
+    """Between a full half and an empty one, rows of the last full cells are mostly on the full side; uniform
+    places would be as often on either."""
+    rng = np.random.default_rng(0)
+    codes = {
+        "x": (rng.triangular(0, 0.02, 1, 40_000) * GRID).astype(np.int64),
+        "y": rng.integers(GRID, size=40_000),
+    }
+    model, _, _ = released(square(), codes, params=Params(cells=16))
+    side, last = model.facts["lattices"][0][0], drawn(model, 40_000)["x"]
+    inside = last[last >= GRID * (side - 1) // side] * side / GRID % 1
+    assert np.mean(inside < 0.5) > 0.55
+
+
 # --- the number of cells ---------------------------------------------------------------------------------
 
 
-def test_auto_takes_epsilon_n_over_8_cells_and_over_4_from_three_columns_on():
+def test_auto_takes_epsilon_n_over_8_cells():
     cube = Domain((continuous("x"), continuous("y"), continuous("z")), "replace_one")
     assert released(square(), clusters(4000))[0].facts["lattices"] == [[22, 22]]
     assert released(square(), clusters(4000), 0.25)[0].facts["lattices"] == [[11, 11]]
     assert released(square(), clusters(4200))[0].facts["lattices"] == [[23, 23]]  # the nearest to 525
-    assert released(cube, clusters(4000, 3))[0].facts["lattices"] == [[10, 10, 10]]
+    assert released(cube, clusters(4000, 3))[0].facts["lattices"] == [[8, 8, 8]]
     assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
 
 
