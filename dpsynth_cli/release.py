@@ -26,6 +26,7 @@ from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial, sha256
 from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.chain import NoLedger
 from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
@@ -266,7 +267,12 @@ def refunding(
             error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
         if isinstance(error, MemoryError):
             error = MemoryShort()
-        state = ledger.state(release_id)
+        try:
+            state = ledger.state(release_id)
+        except NoLedger:
+            if not reserving:
+                raise
+            state = None  # stopped while the ledger itself was being made: nothing was charged
         if state == "reserved":
             ledger.abort(release_id, type(failure).__name__)
             if partial is not None:

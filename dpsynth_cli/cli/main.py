@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from dpsynth_cli.cli import (
     release,
     report,
     sample,
+    stopping,
     stream,
     verify,
 )
@@ -72,7 +72,7 @@ def _top(
 
 def run() -> None:
     """Run the command line and exit with the contract's codes."""
-    signal.signal(signal.SIGTERM, _terminated)
+    stopping.watch()
     if not isinstance(sys.stdout, _Forgiving):  # called again in one process
         sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
@@ -130,10 +130,6 @@ class _Forgiving:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _terminated(number: int, frame: object) -> None:
-    sys.exit(128 + number)
 
 
 def _say(text: str) -> None:

@@ -9,9 +9,9 @@ Where this is not the printed algorithm (privacy.md):
 - what leaves a cell arrives at another, and the slack costs a diameter (E5, in `numeric/transport.py`);
 - the mass that noise added in all is first taken from all cells alike (E6);
 - tau is integral and its sum is n: there are n points, not a least common multiple (E7);
-- points are inside their cell, and the last cell has the upper bound (E8, E9). They are spread evenly, which is
-  a little closer to any data than independently, and lean to the fuller neighbours (`numeric/leaning.py`):
-  on clusters a fifth to a third less W1 than uniform in three dimensions, never seen more.
+- points are inside their cell, and the last cell has the upper bound (E8, E9). They are spread evenly,
+  a little closer to any data than independent ones, and lean to the fuller neighbours
+  (`numeric/leaning.py`): on clusters in three dimensions a fifth to a third less W1 than uniform ones.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def transaction(
         if create:
             _make_file(path)
         elif not path.exists():
-            raise _no_ledger(path, cost)
+            raise NoLedger(path, cost)
         uri = f"{path.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)) as db:
             # Text that is not UTF-8 must come back, so that `problems` can say where it is.
@@ -140,17 +140,19 @@ def _check_format(db: sqlite3.Connection, path: Path, create: bool, cost: str) -
             "Name the right file with --ledger or $DPSYNTH_LEDGER.",
         )
     if not create:
-        raise _no_ledger(path, cost)
+        raise NoLedger(path, cost)
     for statement in SCHEMA:
         db.execute(statement)
 
 
-def _no_ledger(path: Path, cost: str) -> FileError:
-    return FileError(
-        f"there is no ledger at {path}.",
-        cost,
-        "Make one with: dpsynth budget init, or name the right file with --ledger or $DPSYNTH_LEDGER.",
-    )
+class NoLedger(FileError):
+    """There is no file, or one in which no ledger has been made yet."""
+
+    def __init__(self, path: Path, cost: str) -> None:
+        next_step = (
+            "Make one with: dpsynth budget init, or name the right file with --ledger or $DPSYNTH_LEDGER."
+        )
+        super().__init__(f"there is no ledger at {path}.", cost, next_step)
 
 
 @contextmanager

@@ -251,9 +251,20 @@ def readable(type: pa.DataType, column: Column) -> bool:
     if t.is_null(type) or is_text(type):
         return True
     if t.is_date(type) or t.is_timestamp(type):
-        return column.type in ("date", "datetime", "ordinal", "nominal")
+        if column.type in ("ordinal", "nominal"):
+            return not t.is_timestamp(type) or _writable(type)
+        return column.type in ("date", "datetime")
     number = t.is_integer(type) or t.is_floating(type) or t.is_decimal(type) or t.is_boolean(type)
     return bool(number) and column.type not in ("date", "datetime")
+
+
+def _writable(type: pa.DataType) -> bool:
+    """Whether such times can be written as text: a damaged file may name a zone that does not exist."""
+    try:
+        pa.array([0], type).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def is_text(type: pa.DataType) -> bool:

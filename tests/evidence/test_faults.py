@@ -8,6 +8,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
@@ -114,6 +116,61 @@ def struck_anywhere(dpsynth, people, tmp_path, monkeypatch, fault: str, count: i
             assert "was spent" in said, where
         check_whole(folder)
         check_mended(dpsynth, monkeypatch, folder)
+
+
+def test_stopped_while_the_ledger_is_made(dpsynth, people, tmp_path, monkeypatch):
+    """The file is there, and no ledger in it yet: interrupted and nothing spent, not a missing ledger."""
+    spec = people("marginals", rows=40)
+
+    def stopped(db, *_):
+        raise SystemExit(143)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chain, "_check_format", stopped)
+        patch.setattr(Ledger, "reserve", lambda self, *_: self.create())
+        patch.setattr(Ledger, "state", lambda self, release: undone(self, release, patch))
+        ran = dpsynth("release", spec)
+    assert (ran.code, ran.err) == (143, "Error: interrupted.\nNothing was spent.\n")
+    assert (tmp_path / "ledger.sqlite").stat().st_size == 0
+    assert dpsynth("release", spec).code == 0
+
+
+def undone(ledger: Ledger, release: str, patch: pytest.MonkeyPatch) -> str | None:
+    patch.undo()
+    return ledger.state(release)
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_during_a_clean_up_is_not_forgotten(signal, code):
+    """Raised in a destructor, Python drops it and goes on; we stop all the same, without a traceback."""
+    program = f"""
+import os, signal, sys, time
+from dpsynth_cli.cli import stopping
+class Object:
+    def __del__(self):
+        os.kill(os.getpid(), signal.{signal})
+stopping.watch()
+try:
+    Object()
+    time.sleep(20)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
+    assert (ran.returncode, ran.stderr) == (code, "")
+
+
+def test_what_a_clean_up_says_is_not_shown():
+    program = """
+from dpsynth_cli.cli import stopping
+class Object:
+    def __del__(self):
+        raise ValueError("cell 4711")
+stopping.watch()
+Object()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "Warning: a clean-up failed: ValueError.\n")
 
 
 @pytest.mark.parametrize("fault", ["kill", "term"])
@@ -255,7 +312,7 @@ def damaged(data: bytes, count: int, rng: random.Random) -> list[bytes]:
     """Bytes flipped, cut off, doubled, removed."""
     made = []
     for i in range(count):
-        at = rng.randrange(len(data))
+        at = rng.randrange(1, len(data))
         flipped = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
         made.append((flipped, data[:at], data[:at] + data, data[:at] + data[at + 16 :])[i % 4])
     return made

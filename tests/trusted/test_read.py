@@ -507,6 +507,17 @@ def test_not_parquet_and_cut_off_parquet(tmp_path):
         assert refusal(path) == f"{path} is damaged or not a Parquet file.\n{fix}"
 
 
+def test_a_time_zone_that_does_not_exist_is_refused(tmp_path):
+    """As categories, times are compared as text, which needs the zone; dates are moments, which do not."""
+    times = pa.array([0, 1], pa.timestamp("us", tz="`TC"))
+    pq.write_table(pa.table({"t": times}), tmp_path / "t.parquet")
+    with pytest.raises(FileError, match="cannot be read as nominal"):
+        open_scan(str(tmp_path / "t.parquet"), (Column("t", "nominal", categories=("a",)),), None)
+    day = Column("t", "date", lower=0, upper=9)
+    scan = open_scan(str(tmp_path / "t.parquet"), (day,), None)
+    assert [codes["t"].tolist() for codes in map(scan.encode, scan.pieces())] == [[0, 0]]
+
+
 def test_parquet_damaged_inside_says_nothing_about_rows_or_cost(tmp_path):
     path = parquet(tmp_path / "t.parquet")
     data = bytearray(path.read_bytes())
