@@ -24,6 +24,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 PACKAGE = str(ROOT / "dpsynth_cli")
+STRUCK = "(a signal)\n"
 LONGEST = 120  # seconds, after which a job hangs
 
 
@@ -49,6 +50,7 @@ def calls_until(at: int, number: int) -> None:
         if frame.f_code.co_filename.startswith(PACKAGE):
             left -= 1
             if left == 0:
+                os.write(2, STRUCK.encode())
                 os.kill(os.getpid(), number)
 
     sys.setprofile(count)
