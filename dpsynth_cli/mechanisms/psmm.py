@@ -218,8 +218,8 @@ MECHANISM = Mechanism(
     name="psmm",
     summary="counts on one lattice, then the closest measure in the bounded-Lipschitz distance",
     suits=(
-        "2 mostly numeric columns (W1 on clusters 0.78 to 0.97 of pmm's, epsilon n = 200 to 20,000), or 3 from "
-        "epsilon n = 4,000 on (0.84 to 0.86; 1.1 to 1.2 at 600 to 2,000); else pmm"
+        "2 mostly numeric columns (W1 on clusters 0.78 to 0.97 of pmm's, epsilon n = 200 to 20,000), or 3 "
+        "from epsilon n = 4,000 on (0.84 to 0.86; 1.1 to 1.2 at 600 to 2,000); else pmm"
     ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Algorithmically Effective Differentially Private Synthetic Data "
