@@ -25,11 +25,13 @@ import numpy as np
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.crossed import Crossed
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
+from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.rules import Rules
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.numeric.links import Link, link, settled
@@ -37,9 +39,9 @@ from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import normals, rounded
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import (
+    Answer,
     Ask,
     Bins,
-    Block,
     Floats,
     Gram,
     Ints,
@@ -50,6 +52,7 @@ from dpsynth_cli.questions import (
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
+MOST_CELLS = 2**23  # of all pair tables and classes, above which there are no exchanges
 LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
 
 
@@ -77,8 +80,8 @@ class Latent:
     links: list[Link | None]
     spread: Floats
 
-    def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> list[Ints]:
-        """The cells of so many rows, column by column; each column's as many as its marginal says."""
+    def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> Ints:
+        """So many rows, a cell of each column; each column's as many as its marginal says."""
         z = rounded(self.spread @ normals((self.spread.shape[1], rows), rng))
         made, at = [], 0
         for own, linked in zip(attributes, self.links, strict=True):
@@ -88,7 +91,7 @@ class Latent:
                 guess = linked.cells(z[at : at + linked.dimensions])
                 at += linked.dimensions
             made.append(settled(guess, due, rng))
-        return made
+        return np.stack(made, axis=1)
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
@@ -114,12 +117,18 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         return by_rows(ask, attributes, answer, third[0], params.factors or FACTORS, sizes.total)
     latents = [_latent(attributes, k, block, answer.sd, params) for k, block in enumerate(answer.blocks)]
 
-    # Latent normals, then cells by the links, then codes by the marginals.
-    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
-        cells = latents[k].cells(attributes, k, rows, rng)
-        return {own.column.name: own.codes(k, cell, rng) for own, cell in zip(attributes, cells, strict=True)}
-
+    # Rows: latent normals, then cells by the links, then exchanges towards what the pair tables show beyond
+    # the normals; codes by the marginals. With `factors` the normals alone, which is what was asked for.
     totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
+    n = round(float(totals.sum()))
+    few = sum(own.cells for own in attributes) ** 2 * omega.classes <= 2 * MOST_CELLS
+    table = Crossed(omega, attributes, Rules(None, omega)) if few and params.factors is None else None
+
+    def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
+        rows = [latent.cells(attributes, k, int(counts[k]), rng) for k, latent in enumerate(latents)]
+        return _exchanged(table, answer, rows, rng) if table else rows
+
+    draw = from_pools(omega, attributes, totals, pools, least=n)
     facts = {
         "cells": {own.column.name: own.cells for own in attributes},
         "scores": {
@@ -127,7 +136,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
             for own, *linked_by_class in zip(attributes, *(latent.links for latent in latents), strict=True)
         },
     }
-    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
+    return Model(n, draw, notes, facts)
 
 
 def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
@@ -159,6 +168,26 @@ def _latent(attributes: list[Attribute], k: int, block: Ints, sd: float, params:
     seen = correlations(residuals, scores, carried, sd / n)
     near = nearest_correlation(seen, [phi.shape[1] for phi in scores], params.factors)
     return Latent(links, rounded(np.asarray(np.linalg.cholesky(near), np.float64)) if near.size else near)
+
+
+def _exchanged(table: Crossed, answer: Answer, rows: list[Ints], rng: np.random.Generator) -> list[Ints]:
+    """The classes' rows after exchanges: what they already imply is what is expected of each pair, and its
+    noisy tables say how far to go from there."""
+    blocks = [pair_tables(block, table.sizes) for block in answer.blocks]
+    targets = {}
+    for i, j in table.pairs:
+        shape = table.sizes[i], table.sizes[j]
+        implied = [
+            np.bincount(cells[:, i] * shape[1] + cells[:, j], minlength=shape[0] * shape[1]).reshape(shape)
+            * (total / len(cells))
+            for cells, total in zip(rows, table.totals, strict=True)
+        ]
+        noisy = [block[i, j] for block in blocks]
+        targets[i, j] = table.fitted((i, j), noisy, max(answer.sd**2, 1e-9), implied)
+    return [
+        towards(cells, table.sizes, {pair: tables[k] for pair, tables in targets.items()}, {}, rng)
+        for k, cells in enumerate(rows)
+    ]
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

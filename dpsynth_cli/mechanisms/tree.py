@@ -13,7 +13,7 @@ selection: class sizes, columns, pairs and links are all that is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,24 +24,20 @@ from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import attribute
 from dpsynth_cli.mechanisms.crossed import Crossed, Tables
-from dpsynth_cli.mechanisms.drawing import by_class
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import ask_marginals
+from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.rules import STRUCTURE, Rules, problems
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
-from dpsynth_cli.numeric.exchange import exchanged
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.ratios import shrunk_by_class
-from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Gram, Halves, Ints, Model, Question
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Gram, Halves, Ints, Model, Question
 
 MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory each
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 LEAST = 0.002  # a link moves at least this part of the rows
-POOL = 2**16  # different rows of cells; more rows are drawn from these
-SWEEPS, WORK = 8, 1e8  # of exchanges, at most; and rows times pairs that they may touch in all
 
 
 @dataclass(frozen=True)
@@ -80,20 +76,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     def pool(k: int, rows: int, rng: np.random.Generator) -> Ints:
         own = {pair: tables[k] for pair, tables in targets.items()}
         cells = cells_drawn(order, table.masses[k], {pair: own[pair] for pair in links}, rows, rng)
-        sweeps = math.ceil(min(SWEEPS, WORK / (rows * len(attributes) ** 2)))
-        cells = exchanged(cells, table.sizes, own, table.impossible, sweeps, rng)
+        cells = towards(cells, table.sizes, own, table.impossible, rng)
         return table.without_impossible(k, cells, rng)
 
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        some = whole(table.totals, min(rows, POOL), rng)
-        pools = [pool(k, max(1, int(count)), rng) for k, count in enumerate(some)]
+    def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
+        return [pool(k, int(count), rng) for k, count in enumerate(counts)]
 
-        def columns(k: int, count: int, rng: np.random.Generator) -> Block:
-            at = (rng.integers(len(pools[k])) + np.arange(count)) % len(pools[k])
-            return {own.column.name: own.codes(k, pools[k][at, i], rng) for i, own in enumerate(attributes)}
-
-        yield from by_class(omega, table.totals, columns)(rows, rng)
-
+    draw = from_pools(omega, attributes, table.totals, pools)
     names = [own.column.name for own in attributes]
     facts = {
         "links": [[names[i], names[j]] for i, j in links],

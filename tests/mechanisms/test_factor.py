@@ -17,6 +17,7 @@ from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.questions import Gram, Moments, Question, RowScores
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
+from tests.mechanisms.plain_ask import PlainAsk
 
 AGE = Column("age", "integer", lower=17, upper=90, nullable=True)
 GAIN = Column("gain", "integer", lower=0, upper=99_999)
@@ -104,6 +105,44 @@ def test_missing_goes_with_other_columns():
         assert t["label"][lost].mean() > 1.5 * t["label"][~lost].mean()
 
 
+def copies(rows: int) -> tuple[Domain, dict[str, np.ndarray]]:
+    """A copy in other names, a coarser copy, and a column that has nothing to do with them."""
+    rng = np.random.default_rng(0)
+    kinds = tuple(
+        Column(name, "nominal", categories=tuple("abcdefgh")) for name in ("one", "same", "half", "free")
+    )
+    one = np.minimum(rng.geometric(0.25, rows) - 1, 7)
+    names = np.array([3, 7, 0, 5, 1, 6, 2, 4])
+    return Domain(kinds), {
+        "one": one,
+        "same": names[one],
+        "half": one // 2,
+        "free": rng.integers(8, size=rows),
+    }
+
+
+def test_exchanges_add_what_normals_cannot_carry():
+    omega, codes = copies(10_000)
+    whole = 1000  # more factors than there are: all of the normals, and nothing but normals
+    kept = []
+    for factors in (None, whole):
+        _, made, _ = release(codes, omega, 3.0, 1e-9, factors=factors)
+        kept.append([mutual(made["one"], made[name]) for name in ("same", "half", "free")])
+    real = [mutual(codes["one"], codes[name]) for name in ("same", "half")]
+    assert kept[0][0] > 0.9 * real[0] > 1.1 * kept[1][0]
+    assert kept[0][1] > 0.85 * real[1]
+    assert kept[0][2] < 0.02
+
+
+def test_few_rows_of_a_model_are_as_good_as_many():
+    """Ten draws of 200 rows are like one of 2000: a pool is never smaller than the model's own rows."""
+    omega, codes = copies(4000)
+    model, _, _ = release(codes, omega, 5.0, 1e-9)
+    few = [drawn(model, 200, seed) for seed in range(10)]
+    made = {name: np.concatenate([part[name] for part in few]) for name in few[0]}
+    assert mutual(made["one"], made["same"]) > 0.85 * mutual(codes["one"], codes["same"])
+
+
 def test_fewer_factors_are_fewer():
     rng = np.random.default_rng(0)
     pairs = {f"c{i}": rng.integers(2, size=20_000) for i in range(0, 8, 2)}
@@ -124,15 +163,36 @@ def test_where_noise_is_loud_each_column_is_released_by_itself_and_the_audit_say
     assert "by itself" in model.notes[0]
 
 
-def test_of_two_cells_only_the_difference_is_asked():
-    omega, codes = Domain((SCORE, STAGE, COLOUR, LABEL), strata="label"), table(4000)
+def test_of_two_cells_only_the_difference_is_asked_and_of_all_columns_at_once():
+    omega, codes = Domain((SCORE, GAIN, STAGE, COLOUR, LABEL), strata="label"), table(4000)
     ask, _, _, recorded = asking(codes, omega, 50.0)
     sizes = Sizes(np.bincount(codes["label"]).astype(float), 1.0)
-    found = ask_marginals(ask, omega, omega.modelled, sizes, Fraction(1), depth=1)["score"]
-    assert isinstance(recorded[0][0].statistic, Moments)
-    upper = np.bincount(codes["label"], weights=codes["score"] * 2 >= GRID)
-    assert np.allclose([mass[1] for mass in found.masses], upper, atol=20)  # the noise's deviation is 0.1
-    assert found.first.tolist() == [0, GRID // 2]
+    found = ask_marginals(ask, omega, omega.modelled, sizes, Fraction(1), depth=1)
+    assert [q.statistic.columns for q, _ in recorded if isinstance(q.statistic, Moments)] == [
+        ("score", "gain")
+    ]
+    assert sum(q.share for q, _ in recorded) == 1
+    for column in (SCORE, GAIN):
+        upper = np.bincount(codes["label"], weights=codes[column.name] * 2 >= column.size)
+        # The noise's deviation is 0.1.
+        assert np.allclose([mass[1] for mass in found[column.name].masses], upper, atol=20)
+        assert found[column.name].first.tolist() == [0, column.size // 2]
+
+
+def test_few_rows_leave_classes_alike_where_only_noise_tells_them_apart():
+    kinds = tuple(Column(f"k{i}", "nominal", categories=tuple("abcd")) for i in range(16))
+    omega = Domain((*kinds, LABEL), "replace_one", strata="label")
+    rng = np.random.default_rng(0)
+    codes = {c.name: rng.integers(c.codes, size=200) for c in omega}
+    sizes = Sizes(np.bincount(codes["label"]).astype(float), 0.0)
+
+    def apart(depth: int) -> float:
+        ask = PlainAsk(omega, codes, epsilon=0.5)
+        found = ask_marginals(ask, omega, kinds, sizes, Fraction(1), depth=depth).values()
+        parts = [[mass / mass.sum() for mass in marginal.masses] for marginal in found]
+        return float(np.mean([np.abs(one - other).sum() / 2 for one, other in parts]))
+
+    assert apart(1) < 0.7 * apart(2)  # depth 2: as they were counted, with the same noise
 
 
 def test_where_sizes_come_from_the_columns_both_cells_are_counted():
