@@ -128,7 +128,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         rows = [latent.cells(attributes, k, int(counts[k]), rng) for k, latent in enumerate(latents)]
         return _exchanged(table, answer, rows, rng) if table else rows
 
-    draw = from_pools(omega, attributes, totals, pools, least=n)
+    draw = from_pools(omega, attributes, totals, pools)
     facts = {
         "cells": {own.column.name: own.cells for own in attributes},
         "scores": {

@@ -28,13 +28,11 @@ def from_pools(
     attributes: Sequence[Attribute],
     totals: Floats,
     pools: Callable[[Ints, np.random.Generator], list[Ints]],
-    least: int = 0,
 ) -> Callable[[int, np.random.Generator], Iterator[Block]]:
-    """The `draw` of a model. `pools` makes so many rows (a cell of each attribute) for each class: as many as
-    are drawn, or `least` if that is more, and never more than `POOL`."""
+    """The `draw` of a model. `pools` makes so many rows for each class, at least one, a cell of each attribute."""
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        some = whole(totals, min(max(rows, least), POOL), rng)
+        some = whole(totals, min(rows, POOL), rng)
         made = pools(np.maximum(some, 1), rng)
 
         def columns(k: int, count: int, rng: np.random.Generator) -> Block:
