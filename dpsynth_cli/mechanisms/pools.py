@@ -29,7 +29,7 @@ def from_pools(
     totals: Floats,
     pools: Callable[[Ints, np.random.Generator], list[Ints]],
 ) -> Callable[[int, np.random.Generator], Iterator[Block]]:
-    """The `draw` of a model. `pools` makes so many rows for each class, at least one, a cell of each attribute."""
+    """The `draw` of a model. `pools` makes the rows of each class, so many, a cell of each attribute."""
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         some = whole(totals, min(rows, POOL), rng)
