@@ -18,21 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
-from dpsynth_cli.mechanisms.crossed import Crossed
+from dpsynth_cli.mechanisms.crossed import Crossed, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
 from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.rules import Rules
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.numeric.links import Link, link, settled
 from dpsynth_cli.numeric.pairs import pair_tables
@@ -41,7 +40,6 @@ from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import (
     Answer,
     Ask,
-    Bins,
     Floats,
     Gram,
     Ints,
@@ -53,7 +51,7 @@ CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
 MOST_CELLS = 2**23  # of all pair tables and classes, above which there are no exchanges
-LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
+LOUD = 0.17  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         notes = (f"more than {MOST:,} coordinates for a release by rows: released as a model",)
     stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
     first, second, *third = budget.split(rest, [split[stage] for stage in stages])
-    if len(omega.modelled) < 2 or (not rows and _noise(ask, omega, sizes, second) > LOUDEST):
+    widths = [min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled]
+    if len(widths) < 2 or (not rows and pair_noise(ask, omega, widths, sizes, second) > LOUD):
         notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)
         return independent(ask, omega, sizes, rest, notes=notes)
 
@@ -121,7 +120,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     # the normals; codes by the marginals. With `factors` the normals alone, which is what was asked for.
     totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
     n = round(float(totals.sum()))
-    few = sum(own.cells for own in attributes) ** 2 * omega.classes <= 2 * MOST_CELLS
+    few = pair_cells([own.cells for own in attributes], omega.classes) <= MOST_CELLS
     table = Crossed(omega, attributes, Rules(None, omega)) if few and params.factors is None else None
 
     def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
@@ -137,15 +136,6 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         },
     }
     return Model(n, draw, notes, facts)
-
-
-def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
-    """The noise of a cell of the Gram in parts of all rows, times the cells of all columns: measured on real
-    tables, what is to be learnt of pairs drowns at about 3. Public but for n, which is private."""
-    alone = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
-    sd = ask.sd(Question("gram", Gram(alone), share, omega.strata))
-    cells = sum(min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled)
-    return sd * cells / max(1.0, float(sizes.rows.sum()))
 
 
 def _attribute(column: Column, marginal: Marginal) -> Attribute:

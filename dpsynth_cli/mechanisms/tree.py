@@ -12,7 +12,6 @@ selection: class sizes, columns, pairs and links are all that is asked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,17 +22,17 @@ import numpy as np
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import attribute
-from dpsynth_cli.mechanisms.crossed import Crossed, Tables
+from dpsynth_cli.mechanisms.crossed import Crossed, Tables, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.rules import STRUCTURE, Rules, problems
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.ratios import shrunk_by_class
-from dpsynth_cli.questions import Ask, CellCounts, Cells, Gram, Halves, Ints, Model, Question
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Gram, Ints, Model, Question
 
 MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory each
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
@@ -51,7 +50,7 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     shares = budget.split(rest, [split["columns"], split["pairs"], split["links"]])
-    quiet = _noise(ask, omega, params, sizes, shares[1]) <= LOUD
+    quiet = pair_noise(ask, omega, _widths(omega, params), sizes, shares[1]) <= LOUD
     if not quiet and not params.rules:
         return independent(ask, omega, sizes, rest, notes=(FALLBACK,))
 
@@ -95,17 +94,6 @@ FALLBACK = (
     "At this epsilon and number of rows and columns, noise would hide what pair tables say: columns are "
     "independent (within a class), as in marginals."
 )
-
-
-def _noise(ask: Ask, omega: Domain, params: Params, sizes: Sizes, share: Fraction) -> float:
-    """The noise of an average pair table (its L2 norm) as a part of the rows; infinite without pairs."""
-    columns = omega.modelled
-    if len(columns) < 2:
-        return math.inf
-    sd = ask.sd(Question("pairs", Gram(tuple(Halves(c.name, 0) for c in columns)), share, omega.strata))
-    pairs = len(columns) * (len(columns) - 1) / 2
-    n = max(1.0, float(sizes.rows.sum()))
-    return sd * math.sqrt(_cells(_widths(omega, params), omega.classes) / pairs) / n
 
 
 def _linked(ask: Ask, table: Crossed, pairs: Fraction, links: Fraction) -> tuple[list[Pair], Tables]:
@@ -167,15 +155,6 @@ def _widths(omega: Domain, params: Params) -> list[int]:
     ]
 
 
-def _cells(widths: list[int], classes: int) -> int:
-    """The cells of all pair tables and classes.
-
-    >>> _cells([2, 3, 4], 2)
-    52
-    """
-    return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2 * classes
-
-
 def fits(omega: Domain, params: Params) -> list[str]:
     if not omega.modelled:
         return ["tree needs a column besides the strata"]
@@ -184,7 +163,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
         return found
     widths = _widths(omega, params)
     # Exchanges hold one matrix, all cells by all cells, at an eighth of the bytes.
-    cells = max(_cells(widths, omega.classes), sum(widths) ** 2 // 8)
+    cells = max(pair_cells(widths, omega.classes), sum(widths) ** 2 // 8)
     if cells > MOST_CELLS:
         found.append(
             f"tree would hold {cells:,} cells of pair tables in memory, and takes at most {MOST_CELLS:,}; "
