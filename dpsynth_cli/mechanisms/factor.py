@@ -51,7 +51,7 @@ CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
 MOST_CELLS = 2**23  # of all pair tables and classes, above which there are no exchanges
-LOUD = 0.17  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
+LOUD = 0.16  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 
 
 @dataclass(frozen=True)
