@@ -5,8 +5,8 @@ release for mixed-type data via latent factor models".
 correlation carries the table, and releases the model instead of the rows: private marginals, one private Gram
 of all pairs of columns, then post-processing only. Scores of the cells of a column are its part of the Gram's
 first factors, links go from latent normals to cells so that the marginals come out, latent correlations are
-what the pair tables say of the scores, and rows are drawn anew. Then they exchange cells, as far as pair tables
-stand above their noise and say more than normals can (beyond the paper).
+what the pair tables say of the scores, and rows are drawn anew. Then they exchange cells, as far as pair
+tables stand above their noise and say more than normals can (beyond the paper).
 
 Where this is not the printed algorithm (privacy.md): histograms with independent noise, not sorted noise
 (E27); one share for all columns together, split among them (E28); the same private links in both directions
