@@ -6,6 +6,9 @@ Masses are by class and attribute; a pair is expected to be independent until it
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -14,9 +17,10 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import Attribute
 from dpsynth_cli.mechanisms.rules import Rules
+from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.numeric.forest import Pair
 from dpsynth_cli.numeric.ratios import raked, shrunk_by_class
-from dpsynth_cli.questions import Floats, Ints
+from dpsynth_cli.questions import Ask, Floats, Gram, Halves, Ints, Question
 
 Tables = dict[Pair, list[Floats]]  # of each pair, a table a class
 
@@ -105,3 +109,24 @@ class Crossed:
         if not left.any():
             left = np.where(never, 0.0, 1.0)
         return np.asarray(left * (max(float(mass.sum()), 1e-9) / left.sum()))  # never 0 everywhere
+
+
+def pair_cells(widths: Sequence[int], classes: int) -> int:
+    """The cells of all pair tables and classes.
+
+    >>> pair_cells([2, 3, 4], 2)
+    52
+    """
+    return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2 * classes
+
+
+def pair_noise(ask: Ask, omega: Domain, widths: Sequence[int], sizes: Sizes, share: Fraction) -> float:
+    """The noise of an average pair table (its L2 norm) as a part of the rows, if a share buys all pairs of
+    columns in so many cells; infinite without pairs. Public but for the rows, which may be private."""
+    columns = omega.modelled
+    if len(columns) < 2:
+        return math.inf
+    sd = ask.sd(Question("pairs", Gram(tuple(Halves(c.name, 0) for c in columns)), share, omega.strata))
+    pairs = len(columns) * (len(columns) - 1) / 2
+    n = max(1.0, float(sizes.rows.sum()))
+    return sd * math.sqrt(pair_cells(widths, omega.classes) / pairs) / n

@@ -5,7 +5,8 @@ release for mixed-type data via latent factor models".
 correlation carries the table, and releases the model instead of the rows: private marginals, one private Gram
 of all pairs of columns, then post-processing only. Scores of the cells of a column are its part of the Gram's
 first factors, links go from latent normals to cells so that the marginals come out, latent correlations are
-what the pair tables say of the scores, and rows are drawn anew.
+what the pair tables say of the scores, and rows are drawn anew. Then they exchange cells, as far as pair
+tables stand above their noise and say more than normals can (beyond the paper).
 
 Where this is not the printed algorithm (privacy.md): histograms with independent noise, not sorted noise
 (E27); one share for all columns together, split among them (E28); the same private links in both directions
@@ -18,28 +19,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.crossed import Crossed, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
+from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.rules import Rules
+from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.numeric.links import Link, link, settled
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import normals, rounded
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import (
+    Answer,
     Ask,
-    Bins,
-    Block,
     Floats,
     Gram,
     Ints,
@@ -50,7 +51,8 @@ from dpsynth_cli.questions import (
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
-LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
+MOST_CELLS = 2**23  # of all pair tables and classes, above which there are no exchanges
+LOUD = 0.16  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class Latent:
     links: list[Link | None]
     spread: Floats
 
-    def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> list[Ints]:
-        """The cells of so many rows, column by column; each column's as many as its marginal says."""
+    def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> Ints:
+        """So many rows, a cell of each column; each column's as many as its marginal says."""
         z = rounded(self.spread @ normals((self.spread.shape[1], rows), rng))
         made, at = [], 0
         for own, linked in zip(attributes, self.links, strict=True):
@@ -88,7 +90,7 @@ class Latent:
                 guess = linked.cells(z[at : at + linked.dimensions])
                 at += linked.dimensions
             made.append(settled(guess, due, rng))
-        return made
+        return np.stack(made, axis=1)
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
@@ -99,7 +101,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         notes = (f"more than {MOST:,} coordinates for a release by rows: released as a model",)
     stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
     first, second, *third = budget.split(rest, [split[stage] for stage in stages])
-    if len(omega.modelled) < 2 or (not rows and _noise(ask, omega, sizes, second) > LOUDEST):
+    widths = [min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled]
+    if len(widths) < 2 or (not rows and pair_noise(ask, omega, widths, sizes, second) > LOUD):
         notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)
         return independent(ask, omega, sizes, rest, notes=notes)
 
@@ -114,12 +117,18 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         return by_rows(ask, attributes, answer, third[0], params.factors or FACTORS, sizes.total)
     latents = [_latent(attributes, k, block, answer.sd, params) for k, block in enumerate(answer.blocks)]
 
-    # Latent normals, then cells by the links, then codes by the marginals.
-    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
-        cells = latents[k].cells(attributes, k, rows, rng)
-        return {own.column.name: own.codes(k, cell, rng) for own, cell in zip(attributes, cells, strict=True)}
-
+    # Rows: latent normals, then cells by the links, then exchanges towards what the pair tables show beyond
+    # the normals; codes by the marginals. With `factors` the normals alone, which is what was asked for.
     totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
+    n = round(float(totals.sum()))
+    few = pair_cells([own.cells for own in attributes], omega.classes) <= MOST_CELLS
+    table = Crossed(omega, attributes, Rules(None, omega)) if few and params.factors is None else None
+
+    def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
+        rows = [latent.cells(attributes, k, int(counts[k]), rng) for k, latent in enumerate(latents)]
+        return _exchanged(table, answer, rows, rng) if table else rows
+
+    draw = from_pools(omega, attributes, totals, pools)
     facts = {
         "cells": {own.column.name: own.cells for own in attributes},
         "scores": {
@@ -127,16 +136,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
             for own, *linked_by_class in zip(attributes, *(latent.links for latent in latents), strict=True)
         },
     }
-    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
-
-
-def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:
-    """The noise of a cell of the Gram in parts of all rows, times the cells of all columns: measured on real
-    tables, what is to be learnt of pairs drowns at about 3. Public but for n, which is private."""
-    alone = tuple(Bins(column.name, (0, column.codes)) for column in omega.modelled)
-    sd = ask.sd(Question("gram", Gram(alone), share, omega.strata))
-    cells = sum(min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled)
-    return sd * cells / max(1.0, float(sizes.rows.sum()))
+    return Model(n, draw, notes, facts)
 
 
 def _attribute(column: Column, marginal: Marginal) -> Attribute:
@@ -159,6 +159,26 @@ def _latent(attributes: list[Attribute], k: int, block: Ints, sd: float, params:
     seen = correlations(residuals, scores, carried, sd / n)
     near = nearest_correlation(seen, [phi.shape[1] for phi in scores], params.factors)
     return Latent(links, rounded(np.asarray(np.linalg.cholesky(near), np.float64)) if near.size else near)
+
+
+def _exchanged(table: Crossed, answer: Answer, rows: list[Ints], rng: np.random.Generator) -> list[Ints]:
+    """The classes' rows after exchanges: what they already imply is what is expected of each pair, and its
+    noisy tables say how far to go from there."""
+    blocks = [pair_tables(block, table.sizes) for block in answer.blocks]
+    targets = {}
+    for i, j in table.pairs:
+        shape = table.sizes[i], table.sizes[j]
+        implied = [
+            np.bincount(cells[:, i] * shape[1] + cells[:, j], minlength=shape[0] * shape[1]).reshape(shape)
+            * (total / len(cells))
+            for cells, total in zip(rows, table.totals, strict=True)
+        ]
+        noisy = [block[i, j] for block in blocks]
+        targets[i, j] = table.fitted((i, j), noisy, max(answer.sd**2, 1e-9), implied)
+    return [
+        towards(cells, table.sizes, {pair: tables[k] for pair, tables in targets.items()}, {}, rng)
+        for k, cells in enumerate(rows)
+    ]
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

@@ -7,14 +7,16 @@ stands out, such as a zero that most rows have, keeps its count as a spike, and 
 over the other codes.
 
 Where rows are few, a numeric column has fewer cells and no spikes. Of two cells only the difference is asked:
-it has half the variance of two counts, and their sum is known from the other columns.
+it has half the variance of two counts, and their sum is known from the other columns. The differences of all
+such columns are one question. Counts of categories are drawn nearer to those of all classes together, as far
+as noise could be what they differ by.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +25,7 @@ from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
-from dpsynth_cli.numeric.histogram import best_total, on_simplex
+from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
@@ -81,13 +83,23 @@ def ask_marginals(
         _plan(ask, omega, column, own, n, depth, signed) for column, own in zip(columns, shares, strict=True)
     ]
 
-    # Counts: of categories, of cells.
-    answers = iter(ask([question for plan in plans for question in plan.questions]))
-    counted = [[next(answers) for _ in plan.questions] for plan in plans]
-    counts = [answer for plan, part in zip(plans, counted, strict=True) if not plan.signed for answer in part]
-    totals = _totals(omega, sizes, counts)
+    # Counts: of categories, of cells; and the differences of two cells.
+    questions = [question for plan in plans for question in plan.questions]
+    halved = {plan.column.name: own for plan, own in zip(plans, shares, strict=True) if plan.signed}
+    if halved:
+        differences = Moments(tuple(halved), bits=1, degree=1)
+        questions.append(Question("columns", differences, sum(halved.values(), Fraction(0)), omega.strata))
+    answers = ask(questions)
+    upper = answers.pop().blocks if halved else []
+    totals = _totals(omega, sizes, answers)
+    if depth == 1:
+        answers = [_nearer(answer, totals) for answer in answers]
+    counted, more = iter(answers), iter(np.transpose(upper))
     marginals = {
-        plan.column.name: _marginal(plan, part, totals) for plan, part in zip(plans, counted, strict=True)
+        plan.column.name: _halves(plan.column, next(more), totals)
+        if plan.signed
+        else _marginal(plan, [next(counted) for _ in plan.questions], totals)
+        for plan in plans
     }
 
     # Spikes: single codes in heavy cells.
@@ -121,7 +133,7 @@ def _weight(column: Column) -> float:
 class Plan:
     """How one column is asked: its counted levels (none: code by code), and the share for spikes.
 
-    `signed`: only by how much its upper half holds more rows than its lower.
+    `signed`: only by how much its upper half holds more rows than its lower; together with other columns.
     """
 
     column: Column
@@ -144,8 +156,7 @@ def _plan(
         fine = column.bits
     fine = min(column.bits, depth or fine)
     if fine == 1 and signed and not column.nullable:
-        more = Question("columns", Moments((column.name,), bits=1, degree=1), share, omega.strata)
-        return Plan(column, (1,), [more], signed=True)
+        return Plan(column, (1,), [], signed=True)
     levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
     spikes = None
     rest, look = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
@@ -183,12 +194,6 @@ def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal
     depth = plan.levels[-1]
     first, width = code_ranges((column.size, column.nullable), depth)
     room, there = width.astype(np.float64), width > 0
-    if plan.signed:
-        upper = [
-            min(max((n + float(more[0])) / 2, 0.0), n)
-            for n, more in zip(totals, answers[0].blocks, strict=True)
-        ]
-        return Marginal(first, width, [np.array([n - x, x]) for n, x in zip(totals, upper, strict=True)])
     masses = []
     for k, n in enumerate(totals):
         counts: list[Floats | None] = [None] * (depth + 1)
@@ -197,6 +202,19 @@ def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal
             counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
         masses.append(descend(n, *combined(counts, variances, room), room, posterior)[there])
     return Marginal(first[there], width[there], masses)
+
+
+def _halves(column: Column, more: Ints, totals: Floats) -> Marginal:
+    """Two cells, by how many more rows of each class the upper one has."""
+    first, width = code_ranges((column.size, False), 1)
+    upper = np.clip((totals + more) / 2, 0.0, totals)
+    return Marginal(first, width, [np.array([n - x, x]) for n, x in zip(totals, upper, strict=True)])
+
+
+def _nearer(answer: Answer, totals: Floats) -> Answer:
+    """Few rows: what classes seem to differ by is mostly noise."""
+    counts = nearer(np.stack(answer.blocks), totals, answer.sd**2)
+    return replace(answer, values=np.rint(counts).astype(np.int64).ravel())
 
 
 def _look(ask: Ask, omega: Domain, plan: Plan, marginal: Marginal) -> Question:

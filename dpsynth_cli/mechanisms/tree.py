@@ -12,8 +12,7 @@ selection: class sizes, columns, pairs and links are all that is asked.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,25 +22,21 @@ import numpy as np
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import attribute
-from dpsynth_cli.mechanisms.crossed import Crossed, Tables
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.crossed import Crossed, Tables, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import ask_marginals
+from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.rules import STRUCTURE, Rules, problems
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
-from dpsynth_cli.numeric.exchange import exchanged
+from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.ratios import shrunk_by_class
-from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Gram, Halves, Ints, Model, Question
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Gram, Ints, Model, Question
 
 MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory each
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 LEAST = 0.002  # a link moves at least this part of the rows
-POOL = 2**16  # different rows of cells; more rows are drawn from these
-SWEEPS, WORK = 8, 1e8  # of exchanges, at most; and rows times pairs that they may touch in all
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     shares = budget.split(rest, [split["columns"], split["pairs"], split["links"]])
-    quiet = _noise(ask, omega, params, sizes, shares[1]) <= LOUD
+    quiet = pair_noise(ask, omega, _widths(omega, params), sizes, shares[1]) <= LOUD
     if not quiet and not params.rules:
         return independent(ask, omega, sizes, rest, notes=(FALLBACK,))
 
@@ -80,20 +75,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     def pool(k: int, rows: int, rng: np.random.Generator) -> Ints:
         own = {pair: tables[k] for pair, tables in targets.items()}
         cells = cells_drawn(order, table.masses[k], {pair: own[pair] for pair in links}, rows, rng)
-        sweeps = math.ceil(min(SWEEPS, WORK / (rows * len(attributes) ** 2)))
-        cells = exchanged(cells, table.sizes, own, table.impossible, sweeps, rng)
+        cells = towards(cells, table.sizes, own, table.impossible, rng)
         return table.without_impossible(k, cells, rng)
 
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        some = whole(table.totals, min(rows, POOL), rng)
-        pools = [pool(k, max(1, int(count)), rng) for k, count in enumerate(some)]
+    def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
+        return [pool(k, int(count), rng) for k, count in enumerate(counts)]
 
-        def columns(k: int, count: int, rng: np.random.Generator) -> Block:
-            at = (rng.integers(len(pools[k])) + np.arange(count)) % len(pools[k])
-            return {own.column.name: own.codes(k, pools[k][at, i], rng) for i, own in enumerate(attributes)}
-
-        yield from by_class(omega, table.totals, columns)(rows, rng)
-
+    draw = from_pools(omega, attributes, table.totals, pools)
     names = [own.column.name for own in attributes]
     facts = {
         "links": [[names[i], names[j]] for i, j in links],
@@ -106,17 +94,6 @@ FALLBACK = (
     "At this epsilon and number of rows and columns, noise would hide what pair tables say: columns are "
     "independent (within a class), as in marginals."
 )
-
-
-def _noise(ask: Ask, omega: Domain, params: Params, sizes: Sizes, share: Fraction) -> float:
-    """The noise of an average pair table (its L2 norm) as a part of the rows; infinite without pairs."""
-    columns = omega.modelled
-    if len(columns) < 2:
-        return math.inf
-    sd = ask.sd(Question("pairs", Gram(tuple(Halves(c.name, 0) for c in columns)), share, omega.strata))
-    pairs = len(columns) * (len(columns) - 1) / 2
-    n = max(1.0, float(sizes.rows.sum()))
-    return sd * math.sqrt(_cells(_widths(omega, params), omega.classes) / pairs) / n
 
 
 def _linked(ask: Ask, table: Crossed, pairs: Fraction, links: Fraction) -> tuple[list[Pair], Tables]:
@@ -178,15 +155,6 @@ def _widths(omega: Domain, params: Params) -> list[int]:
     ]
 
 
-def _cells(widths: list[int], classes: int) -> int:
-    """The cells of all pair tables and classes.
-
-    >>> _cells([2, 3, 4], 2)
-    52
-    """
-    return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2 * classes
-
-
 def fits(omega: Domain, params: Params) -> list[str]:
     if not omega.modelled:
         return ["tree needs a column besides the strata"]
@@ -195,7 +163,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
         return found
     widths = _widths(omega, params)
     # Exchanges hold one matrix, all cells by all cells, at an eighth of the bytes.
-    cells = max(_cells(widths, omega.classes), sum(widths) ** 2 // 8)
+    cells = max(pair_cells(widths, omega.classes), sum(widths) ** 2 // 8)
     if cells > MOST_CELLS:
         found.append(
             f"tree would hold {cells:,} cells of pair tables in memory, and takes at most {MOST_CELLS:,}; "

@@ -35,3 +35,23 @@ def best_total(estimates: Sequence[tuple[float, float]]) -> float:
         return exact[0]
     weights = [1 / variance for _, variance in estimates]
     return sum(v * w for (v, _), w in zip(estimates, weights, strict=True)) / sum(weights)
+
+
+def nearer(counts: NDArray[np.generic], totals: Floats, variance: float) -> Floats:
+    """Noisy counts, a row a class, drawn nearer to what they would be if classes differed in size only.
+
+    Of the difference that part is kept which its square has of itself and of noise's.
+
+    >>> counts = np.array([[40, 10], [60, 90]])
+    >>> [nearer(counts, np.array([50.0, 150.0]), v).round().tolist() for v in (1e-9, 300.0)]
+    [[[40.0, 10.0], [60.0, 90.0]], [[36.0, 14.0], [64.0, 86.0]]]
+    """
+    table = counts.astype(np.float64)
+    classes, cells = table.shape
+    part = totals / totals.sum() if totals.any() else np.full(classes, 1 / classes)
+    expected = np.outer(part, table.sum(axis=0))
+    rest = table - expected
+    rest -= rest.mean(axis=1)[:, None]  # sizes are known better than by these counts
+    noise = variance * (cells - 1) * (classes - 2 + classes * float((part**2).sum()))
+    square = float((rest**2).sum())
+    return np.asarray(expected + rest * (square / max(square + noise, 1e-9)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import marginals, tree
+from dpsynth_cli.mechanisms import marginals, pools, tree
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
 
@@ -183,7 +183,7 @@ def test_one_column_is_released_too(columns):
 
 
 def test_more_rows_than_the_pool_are_drawn_alike(monkeypatch):
-    monkeypatch.setattr(tree, "POOL", 2000)
+    monkeypatch.setattr(pools, "POOL", 2000)
     omega = Domain(ALL, strata="label")
     codes = table(12_000)
     _, made, _ = release(codes, omega, 3.0, rows=7001)
