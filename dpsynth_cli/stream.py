@@ -249,7 +249,8 @@ def _check_alive(spec: Spec, ledger: Ledger, state: StreamState) -> None:
         raise BudgetError(
             f"the stream {spec.name} was aborted in the ledger {ledger.path}: nothing pays for it any more.",
             "Nothing was read, published or spent.",
-            "Start a stream of another name, with a budget of its own. See what was recorded: dpsynth budget log",
+            "Start a stream of another name, with a budget of its own. See what was recorded: "
+            "dpsynth budget log",
         )
 
 
