@@ -100,14 +100,14 @@ class StreamState:
         if data.startswith(ARROW):
             said, everything = _of_version_1(data)
         else:
-            words = zlib.decompressobj()
-            said = json.loads(words.decompress(data))
+            text = zlib.decompressobj()
+            said = json.loads(text.decompress(data))
             if said["dpsynth_stream"] != VERSION:
                 raise ValueError("another version")
-            everything = _unpacked(words.unused_data, *said["packed"])
+            everything = _unpacked(text.unused_data, *said["packed"])
 
         def array(place: list[int]) -> Ints:
-            return everything[slice(*place)].copy()
+            return np.array(everything[slice(*place)])
 
         state = cls(**{name: said[name] for name in WORDS})
         state.open = [
