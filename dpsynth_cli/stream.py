@@ -26,6 +26,7 @@ from dpsynth_cli.errors import (
     BudgetError,
     DpsynthError,
     FileError,
+    Interrupted,
     UsageError,
     VerificationError,
 )
@@ -125,6 +126,10 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             raise
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            told = Interrupted(143 if isinstance(stopped, SystemExit) else 130)
+            told.cost, told.next_step = NOT_COUNTED, "Run the same command again."
+            raise told from None
         for tally in rest:
             first.merge(tally)
         released = advance(state, spec, first.leaves(), batch_id)

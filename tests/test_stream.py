@@ -353,6 +353,27 @@ def test_a_batch_that_cannot_be_read_is_not_counted(dpsynth, visits, tmp_path):
     assert pushed(dpsynth, 1, "--publish")["snapshot"]["rows"] == 40
 
 
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_a_push_that_is_stopped_while_it_reads_says_that_nothing_was_counted(
+    dpsynth, visits, monkeypatch, stop, code
+):
+    visits("100000")
+    dpsynth("stream", "init", "spec.yaml")
+
+    def stopped(*words):
+        raise stop
+
+    with monkeypatch.context() as once:
+        once.setattr(stream, "added_up", stopped)
+        ran = dpsynth("stream", "push", "spec.yaml", "day_1.csv", "--batch-id", "day 1")
+    assert ran.code == code
+    assert ran.err == (
+        "Error: interrupted.\nThe batch was not counted, and nothing more was spent. "
+        "Run the same command again.\n"
+    )
+    assert pushed(dpsynth, 1, "--publish")["snapshot"]["rows"] == 40
+
+
 def test_a_stream_keeps_its_spec_but_a_snapshot_may_go_elsewhere(dpsynth, visits, tmp_path):
     visits()
     dpsynth("stream", "init", "spec.yaml")
