@@ -3,15 +3,17 @@
     python benchmarks/online.py error [--runs 5] [--columns 1] [--every 1] [--picture FILE.svg]
     python benchmarks/online.py cost
 
-Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events so far
-(exact in one column; in two columns on a grid of 64 x 64, l1), of `blocks` and of pmm by add_remove, and of both algorithms
-with public arrivals by replace_one. Everything goes through the real border, in memory. The picture needs matplotlib.
+Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events so far, at
+every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of `blocks` and of pmm by
+add_remove, and of both algorithms with public arrivals by replace_one (in two columns at level ends only). Everything goes through the real border, in memory. The picture needs matplotlib.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,7 +36,7 @@ from dpsynth_cli.trusted.leaves import Gathered
 from dpsynth_cli.trusted.stream_state import StreamState
 from tests.asking import asking, drawn
 
-EVENTS, PER_DOUBLING = 2**17, 8
+EVENTS, PER_DOUBLING, FIRST = 2**17, 8, 256
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
 PRIVATE = {"releases_per_doubling": 10_000}  # every push is a release, and there is one push a release time
 PUBLIC = {"releases_per_doubling": PER_DOUBLING, "arrivals": "public"}
@@ -86,45 +88,70 @@ def distance(points: np.ndarray, model: Model, spec: Spec) -> float:
 
 
 def error(d: int, runs: int, every: int, kinds: list[str], picture: str | None) -> None:
-    shown = set(TIMES[::-1][: 72 * every : every]) & {t for t in TIMES if t >= 256}
-    curves: dict[tuple[str, str], dict[int, float]] = {}
+    shown = set(TIMES[::-1][::every]) & {t for t in TIMES if t >= FIRST}
+    ends = {t for t in shown if t & (t - 1) == 0}
+    curves: dict[tuple[str, str], dict[int, Runs]] = {}
     for kind in kinds:
         points = data(kind, EVENTS, d, np.random.default_rng(d))
         ways = {
-            "blocks": stream_spec(d, "add_remove", **PRIVATE),
-            "blocks, public": stream_spec(d, "replace_one", **PUBLIC),
-            "sparse, public": stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC),
+            "blocks": (stream_spec(d, "add_remove", **PRIVATE), shown),
+            # A flow for each distance in two columns takes half a second.
+            "blocks, public": (stream_spec(d, "replace_one", **PUBLIC), shown if d == 1 else ends),
+            "sparse, public": (
+                stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC),
+                shown if d == 1 else ends,
+            ),
         }
-        for way, spec in ways.items():
+        for way, (spec, when) in ways.items():
             found: dict[int, list[float]] = {}
             for _ in range(runs):
                 for t, state in run(points, spec):
-                    if t in shown:
+                    if t in when:
                         found.setdefault(t, []).append(distance(points[:t], snapshot(state, spec), spec))
-            curves[kind, way] = {t: float(np.mean(values)) for t, values in found.items()}
-        spec = ways["blocks"]
+            curves[kind, way] = {t: Runs(values) for t, values in found.items()}
+        spec = ways["blocks"][0]
         curves[kind, "pmm"] = {
-            t: float(np.mean([distance(points[:t], offline(points[:t], spec), spec) for _ in range(runs)]))
+            t: Runs([distance(points[:t], offline(points[:t], spec), spec) for _ in range(runs)])
             for t in sorted(shown)
         }
         print(f"{d} column(s), {kind}, mean of {runs}: W1 of each, blocks/pmm, sparse/blocks (public)")
+        ratios, gains = [], []
         for t in sorted(shown):
-            blocks, public, sparse, pm = (
-                curves[kind, way][t] for way in ("blocks", "blocks, public", "sparse, public", "pmm")
-            )
-            end = "level end" if t & (t - 1) == 0 else ""
-            print(
-                f"{t:>7} pmm {pm:.5f} blocks {blocks:.5f} {blocks / pm:5.2f}   public: blocks {public:.5f} "
-                f"sparse {sparse:.5f} {sparse / public:6.2f} {end}",
-                flush=True,
-            )
-        ratios = [curves[kind, "blocks"][t] / curves[kind, "pmm"][t] for t in sorted(shown)]
-        print(f"  blocks/pmm: mean {np.mean(ratios):.2f}, worst {max(ratios):.2f} of {len(ratios)} releases")
+            blocks, pm = curves[kind, "blocks"][t], curves[kind, "pmm"][t]
+            ratios.append((*blocks.over(pm), t))
+            told = f"{t:>7} pmm {pm.mean:.5f} blocks {blocks.mean:.5f} {ratios[-1][0]:5.2f}"
+            if t in curves[kind, "sparse, public"]:
+                public, sparse = curves[kind, "blocks, public"][t], curves[kind, "sparse, public"][t]
+                gain = sparse.over(public)
+                told += f"   public: blocks {public.mean:.5f} sparse {sparse.mean:.5f} {gain[0]:6.2f}"
+                if t in ends:
+                    told += " level end"
+                    gains += [(*gain, t)] if t >= 4000 else []
+            print(told, flush=True)
+        mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in ratios]), max(ratios)
+        print(
+            f"  blocks/pmm at {len(ratios)} releases: mean {mean:.2f}, worst {worst:.2f} +- {wide:.2f} at {at:,}"
+        )
+        if gains:
+            print("  sparse/blocks at level ends: least {:.2f} +- {:.2f} at {:,}".format(*min(gains)))
     if picture:
         draw(curves, d, picture)
 
 
-def draw(curves: dict[tuple[str, str], dict[int, float]], d: int, path: str) -> None:
+class Runs:
+    """One figure of several runs: its mean, and how sure that is."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.mean = float(np.mean(values))
+        self.wide = float(np.std(values) / math.sqrt(max(1, len(values) - 1)))
+
+    def over(self, other: Runs) -> tuple[float, float]:
+        """The ratio of the means, and its standard error."""
+        ratio = self.mean / other.mean
+        return ratio, ratio * math.hypot(self.wide / self.mean, other.wide / other.mean)
+
+
+def draw(curves: dict[tuple[str, str], dict[int, Runs]], d: int, path: str) -> None:
     import matplotlib
 
     matplotlib.use("svg")
@@ -136,7 +163,9 @@ def draw(curves: dict[tuple[str, str], dict[int, float]], d: int, path: str) -> 
     for axis, kind in zip(axes[0], kinds, strict=True):
         for way in ("sparse, public", "blocks, public", "blocks", "pmm"):
             curve = curves[kind, way]
-            axis.loglog(list(curve), list(curve.values()), label="pmm, offline" if way == "pmm" else way)
+            axis.loglog(
+                list(curve), [w1.mean for w1 in curve.values()], label="pmm, offline" if way == "pmm" else way
+            )
         axis.set_title(f"{kind}, {d} column{'s' if d > 1 else ''}")
         axis.set_xlabel("events so far")
     axes[0][0].set_ylabel("W1 to the events so far")
@@ -174,38 +203,84 @@ def million() -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
+    rng = np.random.default_rng(0)
+    table = pa.table({"c0": rng.random(10**6), "c1": rng.random(10**6)})
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, write in (("csv", csv.write_csv), ("parquet", parquet.write_table)):
+            write(table, f"{folder}/batch.{kind}")
+            write(table[:10], f"{folder}/ten.{kind}")
+            inside(f"{folder}/batch.{kind}")
+            whole(folder, kind)
+
+
+def inside(path: str) -> None:
+    """In one process that has everything imported: all that a push does but the ledger."""
+    from pyarrow import csv, parquet
+
     from dpsynth_cli.trusted.engines.local import added_up
     from dpsynth_cli.trusted.read import open_scan
 
     spec = stream_spec(2, "add_remove", **PRIVATE)
-    rng = np.random.default_rng(0)
-    table = pa.table({"c0": rng.random(10**6), "c1": rng.random(10**6)})
-    with tempfile.TemporaryDirectory() as folder:
-        csv.write_csv(table, f"{folder}/batch.csv")
-        parquet.write_table(table, f"{folder}/batch.parquet")
-        for name in ("batch.csv", "batch.parquet"):
-            path = f"{folder}/{name}"
-            best: dict[str, float] = {}
-            for _ in range(5):
-                begun = time.process_time()
-                csv.read_csv(path) if name.endswith("csv") else parquet.read_table(path)
-                best["pyarrow reads"] = min(best.get("pyarrow reads", 1e9), time.process_time() - begun)
-                begun = time.process_time()
-                with closing(open_scan(path, spec.domain.columns, spec.csv)) as scan:
-                    for piece in scan.pieces():
-                        scan.encode(piece)
-                best["read to codes"] = min(best.get("read to codes", 1e9), time.process_time() - begun)
-                begun = time.process_time()
-                with closing(open_scan(path, spec.domain.columns, spec.csv)) as scan:
-                    first, *rest = added_up(scan, lambda: Gathered(partition_of(spec), spec.domain))
-                for tally in rest:
-                    first.merge(tally)
-                state = StreamState("0" * 32, "0" * 64, {}, 0)
-                advance(state, spec, first.leaves(), "1")
-                state.as_bytes()
-                best["push"] = min(best.get("push", 1e9), time.process_time() - begun)
-            told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in best.items())
-            print(f"1e6 rows of {name.removeprefix('batch')}: {told} (best of 5)")
+
+    def read() -> None:
+        csv.read_csv(path) if path.endswith("csv") else parquet.read_table(path)
+
+    def encode() -> None:
+        with closing(open_scan(path, spec.domain.columns, spec.csv)) as scan:
+            for piece in scan.pieces():
+                scan.encode(piece)
+
+    def push() -> None:
+        with closing(open_scan(path, spec.domain.columns, spec.csv)) as scan:
+            first, *rest = added_up(scan, lambda: Gathered(partition_of(spec), spec.domain))
+        for tally in rest:
+            first.merge(tally)
+        state = StreamState("0" * 32, "0" * 64, {}, 0)
+        advance(state, spec, first.leaves(), "1")
+        state.as_bytes()
+
+    told = []
+    for what, work in (("pyarrow reads", read), ("read to codes", encode), ("push", push)):
+        spent = []
+        for _ in range(15):
+            begun = time.process_time()
+            work()
+            spent.append(time.process_time() - begun)
+        told.append(f"{what} {min(spent) * 1000:.0f} ms")
+    print(f"1e6 rows of {Path(path).suffix}, inside one process: {', '.join(told)} (least of 15)")
+
+
+READ = "import sys; from pyarrow import csv, parquet; p = sys.argv[1]; csv.read_csv(p) if p[-1] == 'v' else parquet.read_table(p)"
+
+
+def whole(folder: str, kind: str) -> None:
+    """Processes of their own, from start to end: what a cron job costs, and a script that only reads."""
+    spec, ledger = f"{folder}/spec.yaml", ("--ledger", f"{folder}/ledger.sqlite", "--quiet")
+    columns = "".join(f"  c{i}: {{type: continuous, bounds: [0, 1]}}\n" for i in range(2))
+    Path(spec).write_text(
+        f"dpsynth: 1\nname: {kind}\noutput: out.csv\nprivacy: {{epsilon: 1.0}}\nmechanism: {{name: online}}\n"
+        f"columns:\n{columns}"
+    )
+    dpsynth = (sys.executable, "-m", "dpsynth_cli", "stream")
+    subprocess.run([*dpsynth, "init", spec, *ledger], check=True)
+    least: dict[str, float] = {}
+    for number in range(7):
+        for rows, name in (("1e6", "batch"), ("10", "ten")):
+            path = f"{folder}/{name}.{kind}"
+            for what, words in (
+                (f"pyarrow reads {rows}", [sys.executable, "-c", READ, path]),
+                (
+                    f"push of {rows}",
+                    [*dpsynth, "push", spec, path, "--batch-id", f"{rows} {number}", *ledger],
+                ),
+            ):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run(words, check=True)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                least[what] = min(spent, least.get(what, math.inf))
+    told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in least.items())
+    print(f".{kind}, whole processes: {told} (least of 7)")
 
 
 def main() -> None:

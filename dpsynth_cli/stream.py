@@ -26,6 +26,7 @@ from dpsynth_cli.errors import (
     BudgetError,
     DpsynthError,
     FileError,
+    Interrupted,
     UsageError,
     VerificationError,
 )
@@ -83,6 +84,8 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
         if store.path.exists() and store.uncommitted() is None:
             return _status(spec, store, _loaded(spec, store)), False
         state = store.uncommitted()
+        if state is not None and state.spec == _fixed(spec):
+            _check_alive(spec, ledger, state)
         if state is None or state.spec != _fixed(spec):
             state = StreamState(
                 secrets.token_hex(16),
@@ -123,6 +126,10 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             raise
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            told = Interrupted(143 if isinstance(stopped, SystemExit) else 130)
+            told.cost, told.next_step = NOT_COUNTED, "Run the same command again."
+            raise told from None
         for tally in rest:
             first.merge(tally)
         released = advance(state, spec, first.leaves(), batch_id)
@@ -237,7 +244,19 @@ def _loaded(spec: Spec, store: Store) -> StreamState:
             "Nothing was read and nothing more was spent.",
             "Undo the change, or start a stream of another name, with a budget of its own.",
         )
+    _check_alive(spec, store.ledger, state)
     return state
+
+
+def _check_alive(spec: Spec, ledger: Ledger, state: StreamState) -> None:
+    """Refuse a stream that was aborted: its charge may have been given back, and spent on something else."""
+    if ledger.state(state.stream_id) == "aborted":
+        raise BudgetError(
+            f"the stream {spec.name} was aborted in the ledger {ledger.path}: nothing pays for it any more.",
+            "Nothing was read, published or spent.",
+            "Start a stream of another name, with a budget of its own. See what was recorded: "
+            "dpsynth budget log",
+        )
 
 
 def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamState) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.stream_state import StreamState
 from tests.conftest import ROOT
+from tests.trusted.test_stream_state import as_version_1
 
 SPEC = """\
 dpsynth: 1
@@ -76,7 +77,8 @@ def state_of(folder: Path) -> StreamState:
 
 
 def reserves(folder: Path) -> int:
-    return sum(entry.kind == "reserve" for entry in Ledger(folder / "ledger.sqlite").log())
+    path = folder / "ledger.sqlite"
+    return sum(entry.kind == "reserve" for entry in Ledger(path).log()) if path.exists() else 0
 
 
 # --- what a stream gives -------------------------------------------------------------------------------
@@ -244,6 +246,19 @@ def test_the_record_of_a_snapshot_says_that_it_is_one_of_many(dpsynth, visits, t
     assert "The number of rows is public" not in said
 
 
+@pytest.mark.parametrize("kind", [{}, {"neighbours": "replace_one"}], ids=["add_remove", "replace_one"])
+def test_the_report_of_a_snapshot_speaks_of_the_stream(dpsynth, visits, tmp_path, kind):
+    visits(**kind)
+    dpsynth("stream", "init", "spec.yaml")
+    pushed(dpsynth, 1, "--publish")
+    assert dpsynth("report", "out/visits.audit.json", "--public").code == 0
+    page = (tmp_path / "out/visits.report.public.html").read_text()
+    assert "All snapshots of this stream together, however long it goes on" in page
+    assert "sees every snapshot of this stream, now and for as long as it goes on" in page
+    assert "any push" in page.split("In plain words")[1].split("</p>")[0]
+    assert "input table" not in page
+
+
 def test_sparse_counting_refuses_a_delta(dpsynth, visits):
     visits(delta="1e-6", more="algorithm: sparse", hint=100)
     for words in (("stream", "init"), ("check",)):
@@ -261,6 +276,47 @@ def test_nothing_is_charged_that_the_grant_does_not_allow(dpsynth, visits, tmp_p
     assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is True
     assert dpsynth("stream", "init", "spec.yaml", "--json").json["charged"] is False
     assert reserves(tmp_path) == 1
+
+
+@pytest.mark.parametrize("pushes", [0, 1])
+def test_a_stream_that_was_aborted_cannot_go_on(dpsynth, visits, tmp_path, pushes):
+    """Before the first push the charge is given back, so that going on would be free."""
+    visits()
+    dpsynth("budget", "grant", "visits", "1")
+    dpsynth("stream", "init", "spec.yaml")
+    for day in range(1, pushes + 1):
+        pushed(dpsynth, day, "--publish")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert ledger.abort(state_of(tmp_path).stream_id, "by hand") is (pushes == 0)
+    before = (tmp_path / "ledger.sqlite.streams/visits.state").read_bytes(), ledger.head()
+    for words in (
+        ("push", "spec.yaml", "day_3.csv", "--batch-id", "3", "--publish"),
+        ("push", "spec.yaml", "no such file", "--batch-id", "4"),
+        ("publish", "spec.yaml"),
+        ("init", "spec.yaml"),
+        ("status", "spec.yaml"),
+    ):
+        ran = dpsynth("stream", *words)
+        assert ran.code == 3
+        assert ran.err == (
+            f"Error: the stream visits was aborted in the ledger {ledger.path}: nothing pays for it any "
+            "more.\nNothing was read, published or spent. Start a stream of another name, with a budget of "
+            "its own. See what was recorded: dpsynth budget log\n"
+        )
+    assert ((tmp_path / "ledger.sqlite.streams/visits.state").read_bytes(), ledger.head()) == before
+
+
+def test_an_init_that_died_and_was_aborted_does_not_go_on_for_nothing(dpsynth, visits, tmp_path):
+    visits()
+    watched = Watched(tmp_path)
+    init, step = watched.works()[0], 1
+    while reserves(tmp_path) == 0:
+        assert not in_a_child(init, dies_before_step(step))
+        step += 1
+    assert state_of(tmp_path).generation == 0
+    watched.ledger.abort(state_of(tmp_path).stream_id, "by hand")
+    ran = dpsynth("stream", "init", "spec.yaml")
+    assert (ran.code, "was aborted in the ledger" in ran.err) == (3, True)
 
 
 def test_an_init_that_died_while_it_made_the_ledger_can_be_run_again(dpsynth, visits, tmp_path):
@@ -297,6 +353,27 @@ def test_a_batch_that_cannot_be_read_is_not_counted(dpsynth, visits, tmp_path):
     assert pushed(dpsynth, 1, "--publish")["snapshot"]["rows"] == 40
 
 
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_a_push_that_is_stopped_while_it_reads_says_that_nothing_was_counted(
+    dpsynth, visits, monkeypatch, stop, code
+):
+    visits("100000")
+    dpsynth("stream", "init", "spec.yaml")
+
+    def stopped(*words):
+        raise stop
+
+    with monkeypatch.context() as once:
+        once.setattr(stream, "added_up", stopped)
+        ran = dpsynth("stream", "push", "spec.yaml", "day_1.csv", "--batch-id", "day 1")
+    assert ran.code == code
+    assert ran.err == (
+        "Error: interrupted.\nThe batch was not counted, and nothing more was spent. "
+        "Run the same command again.\n"
+    )
+    assert pushed(dpsynth, 1, "--publish")["snapshot"]["rows"] == 40
+
+
 def test_a_stream_keeps_its_spec_but_a_snapshot_may_go_elsewhere(dpsynth, visits, tmp_path):
     visits()
     dpsynth("stream", "init", "spec.yaml")
@@ -312,6 +389,42 @@ def test_a_stream_keeps_its_spec_but_a_snapshot_may_go_elsewhere(dpsynth, visits
     ran = dpsynth("stream", "publish", "spec.yaml", "-o", "elsewhere/v.parquet", "--rows", 17, "--json")
     assert ran.json["rows"] == 17
     assert dpsynth("verify", "elsewhere/v.audit.public.json").code == 0
+
+
+# --- the state's file ----------------------------------------------------------------------------------
+
+EVERY_PUSH = "releases_per_doubling: 10000"
+
+
+def test_a_stream_goes_on_from_a_state_in_the_older_form(dpsynth, visits, tmp_path, monkeypatch):
+    visits("100000", more=EVERY_PUSH)
+    watched = Watched(tmp_path)
+    stream.init(watched.spec, watched.ledger)
+    with monkeypatch.context() as before:
+        before.setattr(StreamState, "as_bytes", as_version_1)
+        for push in range(18):
+            stream.push(watched.spec, watched.ledger, str(tmp_path / "day_2.csv"), f"before {push}")
+    assert sum(part.rows for part in state_of(tmp_path).open) == 80 * 3  # of releases 16 to 18
+    path = tmp_path / "ledger.sqlite.streams/visits.state"
+    assert path.read_bytes().startswith(b"ARROW1")
+    for day in range(1, 7):
+        now = pushed(dpsynth, day, "--publish")
+    assert not path.read_bytes().startswith(b"ARROW1")
+    assert now["snapshot"]["rows"] == 80 * 18 + 40 * 21
+    assert dpsynth("verify", "out/visits.audit.json").code == 0
+
+
+def test_a_state_has_less_than_two_bytes_an_event(visits, tmp_path):
+    """At 24 releases, with 1,920 events, besides the open blocks; the spec is in it, too."""
+    visits(more=EVERY_PUSH)
+    watched = Watched(tmp_path)
+    stream.init(watched.spec, watched.ledger)
+    for push in range(24):
+        stream.push(watched.spec, watched.ledger, str(tmp_path / "day_2.csv"), f"push {push}")
+    state = state_of(tmp_path)
+    assert state.events == 80 * 24
+    state.open = []
+    assert len(state.as_bytes()) < 2 * state.events
 
 
 # --- copies of before ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from dpsynth_cli.evaluate import svg
 from dpsynth_cli.evaluate.lines import TARGETS, lines, targets, used
 from dpsynth_cli.evaluate.pictures import distributions, heat
 from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.mechanisms.registry import mechanisms
 
 STYLE = """
 :root { color-scheme: light; }
@@ -122,13 +123,17 @@ def _guarantee(audit: Mapping[str, Any]) -> str:
     epsilon = float(guarantee["epsilon"])
     factor = f"{np.exp(epsilon):.3g}" if epsilon < 700 else "an enormous number"
     slack = f", up to a chance of {guarantee['delta']}," if guarantee["delta"] else ""
+    stream = mechanisms()[audit["mechanism"]["name"]].stream
+    whole, seen = "the input table", "all that was published"
+    if stream:
+        whole, seen = "any push", "every snapshot of this stream, now and for as long as it goes on"
     change = {
-        "add_remove": "that any one row was in the input table at all",
-        "replace_one": "that any one row of the input table said one thing rather than another",
+        "add_remove": f"that any one row was in {whole} at all",
+        "replace_one": f"that any one row of {whole} said one thing rather than another",
     }[guarantee["neighbours"]]
     return (
-        f"{stated}<p><b>In plain words:</b> for somebody who knows everything else and sees all that was "
-        f"published, the odds {change} change by a factor of at most {factor}{slack} whatever they try and "
+        f"{stated}<p><b>In plain words:</b> for somebody who knows everything else and sees {seen}, the odds "
+        f"{change} change by a factor of at most {factor}{slack} whatever they try and "
         "whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
     )
 

@@ -58,6 +58,8 @@ class Leaves:
 
     def level(self, depth: int, j: int) -> Ints:
         """The counts of level j, when the codes are paths of `depth` halvings."""
+        if j == 0:
+            return np.array([self.rows], np.int64)
         cells = self.codes >> (depth - j)
         # Sums of integers below 2^53 are exact in float64.
         return np.bincount(cells, weights=self.counts, minlength=1 << j).astype(np.int64)
@@ -122,7 +124,10 @@ def measured(
     given: list[tuple[Question, Answer]] = []
 
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        return [_sum(question, leaves, partition) for question in questions], leaves.rows
+        levels = [_level(question, partition) for question in questions]
+        assert partition.order is not None
+        finest = leaves.level(len(partition.order), max(levels, default=0))
+        return [finest.reshape(1 << j, -1).sum(axis=1) for j in levels], leaves.rows
 
     def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
         given.extend((charge.question, answer) for charge, answer in zip(charges, answers, strict=True))
@@ -140,13 +145,14 @@ def measured(
     return Asking(answer, asking.sd), paid, given
 
 
-def _sum(question: Question, leaves: Leaves, partition: Cells) -> Ints:
+def _level(question: Question, partition: Cells) -> int:
+    """The level of the partition whose counts are asked for: the only thing that may be."""
     statistic = question.statistic
     if isinstance(statistic, Total) and question.by is None:
-        return np.array([leaves.rows], np.int64)
+        return 0
     if isinstance(statistic, CellCounts) and question.by is None and isinstance(statistic.cells, Cells):
         assert partition.order is not None
         j = len(statistic.cells.order or ())
         if statistic.cells in (prefix(partition, j), Cells(())) and j <= len(partition.order):
-            return leaves.level(len(partition.order), j)
+            return j
     raise TranscriptMismatch("a stream counts rows in the levels of its own partition only")

@@ -16,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import hmac
-import io
 import json
 import os
 import zlib
@@ -29,15 +28,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc as ipc
+import pyarrow.ipc
 
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
-from dpsynth_cli.transcript import FIELDS, KEY, about, canonical
+from dpsynth_cli.transcript import about, canonical
 from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.ledger import Ledger
 
-VERSION = 1
+VERSION = 2
+CODEC = pa.Codec("zstd")
+ARROW = b"ARROW1"
 Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 
 
@@ -68,7 +69,7 @@ class StreamState:
         return len(self.batches)
 
     def as_bytes(self) -> bytes:
-        """The file: JSON, and all arrays that it names, by start and length, one after the other."""
+        """The file: JSON, and all arrays that it names, by start and end, one after the other."""
         arrays: list[Ints] = [np.zeros(0, np.int64)]
         ends = [0]
 
@@ -80,34 +81,38 @@ class StreamState:
         said = {
             "dpsynth_stream": VERSION,
             **{name: getattr(self, name) for name in WORDS},
-            "open": [[str(part.paid), kept(part.codes), kept(part.counts)] for part in self.open],
+            # Codes rise, so that the steps between them are small.
+            "open": [
+                [str(part.paid), kept(np.diff(part.codes, prepend=0)), kept(part.counts)]
+                for part in self.open
+            ],
             "blocks": [
                 [first, last, [about(q, a) | {"values": kept(a.values)} for q, a in answers]]
                 for first, last, answers in self.blocks
             ],
             "counters": self.counters and [self.counters[0], [kept(array) for array in self.counters[1]]],
         }
-        schema = pa.schema(FIELDS, metadata={KEY: zlib.compress(canonical(said))})
-        sink = io.BytesIO()
-        with ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
-            everything = pa.array(np.concatenate(arrays), pa.int64())
-            writer.write_batch(pa.record_batch([everything], schema=pa.schema(FIELDS)))
-        return sink.getvalue()
+        width, packed = _packed(np.concatenate(arrays))
+        return zlib.compress(canonical(said | {"packed": [width, ends[-1]]}), 9) + packed
 
     @classmethod
     def of_bytes(cls, data: bytes) -> StreamState:
-        reader = ipc.open_file(io.BytesIO(data))
-        said = json.loads(zlib.decompress(reader.schema.metadata[KEY]))
-        if said["dpsynth_stream"] != VERSION:
-            raise ValueError("another version")
-        everything = reader.get_batch(0).column(0).to_numpy()
+        if data.startswith(ARROW):
+            said, everything = _of_version_1(data)
+        else:
+            text = zlib.decompressobj()
+            said = json.loads(text.decompress(data))
+            if said["dpsynth_stream"] != VERSION:
+                raise ValueError("another version")
+            everything = _unpacked(text.unused_data, *said["packed"])
 
         def array(place: list[int]) -> Ints:
-            return np.array(everything[slice(*place)], np.int64)
+            return np.array(everything[slice(*place)])
 
         state = cls(**{name: said[name] for name in WORDS})
         state.open = [
-            Leaves(array(codes), array(counts), Fraction(paid)) for paid, codes, counts in said["open"]
+            Leaves(np.cumsum(array(codes)), array(counts), Fraction(paid))
+            for paid, codes, counts in said["open"]
         ]
         for first, last, answers in said["blocks"]:
             told = [
@@ -127,6 +132,34 @@ class StreamState:
 WORDS = (
     "stream_id", "secret", "spec", "seed", "generation", "ledger", "batches", "events", "release",
 )  # fmt: skip
+
+
+def _packed(values: Ints) -> tuple[int, bytes]:
+    """Whole numbers, mostly small, in few bytes; and how many bytes each had.
+
+    0, -1, 1, -2 .. become 0, 1, 2, 3 ..; then come all lowest bytes, then all next ones, which are mostly 0.
+    """
+    positive = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    most = int(positive.max(initial=0)).bit_length()
+    width = next(w for w in (1, 2, 4, 8) if most <= 8 * w)
+    planes = positive.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
+    return width, CODEC.compress(planes.tobytes(), asbytes=True)
+
+
+def _unpacked(data: bytes, width: int, count: int) -> Ints:
+    planes = np.frombuffer(CODEC.decompress(data, count * width, asbytes=True), np.uint8)
+    positive = np.ascontiguousarray(planes.reshape(width, -1).T).view(f"<u{width}").ravel().astype(np.uint64)
+    return np.asarray((positive >> 1).view(np.int64) ^ -(positive & 1).view(np.int64))
+
+
+def _of_version_1(data: bytes) -> tuple[dict[str, Any], Ints]:
+    """The words and numbers of an Arrow file, as states were before: the next generation has the new form."""
+    reader = pa.ipc.open_file(data)
+    said = json.loads(zlib.decompress(reader.schema.metadata[b"dpsynth"]))
+    everything = np.array(reader.get_batch(0).column(0).to_numpy())
+    for _, (start, end), _ in said["open"]:
+        everything[start:end] = np.diff(everything[start:end], prepend=0)
+    return said, everything
 
 
 class Store:

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,28 @@ def test_the_local_engine_gives_the_same_sums_with_any_number_of_workers(tables,
     scan = open_scan(str(tables[kind]), OMEGA.columns, _block=3_000)
     codes = dict(zip((c.name for c in OMEGA), codes_of(scan), strict=True))
     assert_same(local.sum_over(scan, OMEGA, QUESTIONS, workers=workers), (sums(codes), ROWS))
+
+
+def test_a_signal_while_workers_finish_leaves_none_of_them_behind(tables, monkeypatch):
+    """SIGTERM raises in the main thread, which waits for them; Python would crash under one that goes on."""
+    scan = open_scan(str(tables["csv"]), OMEGA.columns, CsvOptions())
+    encode, ended = scan.encode, []
+
+    def slow(piece):
+        time.sleep(0.3)  # until the reader is at its end and waits
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.3)
+        ended.append(encode(piece))
+        return ended[-1]
+
+    monkeypatch.setattr(scan, "encode", slow)
+    before = signal.signal(signal.SIGUSR1, lambda *_: sys.exit(143))
+    try:
+        with pytest.raises(SystemExit):
+            local.sum_over(scan, OMEGA, QUESTIONS)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(ended) == 1
 
 
 def test_the_kernel_is_the_local_engine_on_one_thread(tables):

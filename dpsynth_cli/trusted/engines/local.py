@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from queue import Queue
-from threading import Thread
+from threading import Event, Thread
 from typing import Protocol, TypeVar
 
 from dpsynth_cli.domain import Domain
@@ -56,7 +56,7 @@ def added_up(
     tallies = [make() for _ in range(count)]
     failures: list[BaseException] = []
 
-    def work(tally: A) -> None:
+    def work(tally: A, ended: Event) -> None:
         while (piece := waiting.get()) is not None:
             if failures:
                 continue  # drain the queue, so that the reader is never stuck
@@ -65,8 +65,17 @@ def added_up(
                 tally.add(codes, len(next(iter(codes.values()))))
             except BaseException as failure:  # handed to the caller below
                 failures.append(failure)
+        ended.set()
 
-    threads = [Thread(target=work, args=(tally,), daemon=True) for tally in tallies]
+    ends = [Event() for _ in tallies]
+    threads = [Thread(target=work, args=pair, daemon=True) for pair in zip(tallies, ends, strict=True)]
+
+    def finish() -> None:
+        for _ in threads:
+            waiting.put(None)
+        for ended in ends:  # not join: a signal there makes Python take a thread for one that has ended
+            ended.wait()
+
     for thread in threads:
         thread.start()
     try:
@@ -75,11 +84,13 @@ def added_up(
             progress(piece.size)
             if failures:
                 break
-    finally:
-        for _ in threads:
-            waiting.put(None)
-        for thread in threads:
-            thread.join()
+        finish()
+    except BaseException as failure:
+        # Ctrl-C or SIGTERM may come in `finish` too, and Python crashes at its end while a worker runs. There
+        # is room for a second None for each.
+        failures.append(failure)
+        finish()
+        raise
     if failures:
         raise failures[0]
     return tallies
