@@ -34,8 +34,10 @@ def encode_arrow(array: pa.Array, column: Column) -> Codes:
     """The codes of cells that have an Arrow type, one that is `readable` as the declared type."""
     if pa.types.is_dictionary(array.type):
         known = np.append(encode_arrow(array.dictionary, column), missing_code(column))
-        indices = array.indices.cast(pa.int64()).fill_null(len(known) - 1)
-        return np.asarray(known[indices.to_numpy()], np.int32)
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(known) - 1)
+        return np.asarray(known.take(indices.to_numpy()), np.int32)
     return codes(from_arrow(array, column), column)
 
 

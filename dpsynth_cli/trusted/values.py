@@ -269,6 +269,9 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
         return from_text(array.cast(pa.binary()), column)
     if is_text(type):
         return from_text(plain_binary(array), column)
+    if column.type == "integer" and _plain_integers(array, column):
+        whole: NDArray[np.int64] = array.cast(pa.int64()).to_numpy()
+        return np.clip(whole, int(column.lower), int(column.upper))
     if column.type in ("continuous", "integer"):
         return _to_floats(array)
     if column.type == "datetime":
@@ -278,6 +281,12 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
     if column.type == "boolean" and pa.types.is_boolean(type):
         return np.asarray(array.cast(pa.int32()).fill_null(MISSING).to_numpy())
     return from_text(_formatted(array), column)
+
+
+def _plain_integers(array: pa.Array, column: Column) -> bool:
+    """Whether cells in bounds are what they would be as floats: integers without nulls, bounds below 2^53."""
+    small = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
+    return small and not array.null_count and max(abs(column.lower), abs(column.upper)) < 2**53
 
 
 def plain_binary(array: pa.Array) -> pa.Array:
