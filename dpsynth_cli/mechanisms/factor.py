@@ -25,7 +25,7 @@ import numpy as np
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class, pooled
 from dpsynth_cli.mechanisms.factor_rows import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
@@ -39,7 +39,6 @@ from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import (
     Ask,
     Bins,
-    Block,
     Floats,
     Gram,
     Ints,
@@ -50,6 +49,7 @@ from dpsynth_cli.questions import (
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
+POOL, LARGEST = 2**18, 2**23  # rows of cells that are drawn from the latents, and cells, at most
 LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
 
 
@@ -115,9 +115,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     latents = [_latent(attributes, k, block, answer.sd, params) for k, block in enumerate(answer.blocks)]
 
     # Latent normals, then cells by the links, then codes by the marginals.
-    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
-        cells = latents[k].cells(attributes, k, rows, rng)
-        return {own.column.name: own.codes(k, cell, rng) for own, cell in zip(attributes, cells, strict=True)}
+    def begin(k: int, rows: int, rng: np.random.Generator) -> Deal:
+        cells = latents[k].cells(attributes, k, min(rows, POOL, LARGEST // len(attributes)), rng)
+        return pooled(k, attributes, cells, rows, rng)
 
     totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
     facts = {
@@ -127,7 +127,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
             for own, *linked_by_class in zip(attributes, *(latent.links for latent in latents), strict=True)
         },
     }
-    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
+    return Model(round(float(totals.sum())), by_class(omega, totals, begin), notes, facts)
 
 
 def _noise(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> float:

@@ -13,7 +13,7 @@ selection: class sizes, columns, pairs and links are all that is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,7 +24,7 @@ from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import attribute
 from dpsynth_cli.mechanisms.crossed import Crossed, Tables
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class, pooled
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
@@ -34,8 +34,7 @@ from dpsynth_cli.numeric.exchange import exchanged
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.ratios import shrunk_by_class
-from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Gram, Halves, Ints, Model, Question
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Gram, Halves, Ints, Model, Question
 
 MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory each
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
@@ -84,21 +83,17 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         cells = exchanged(cells, table.sizes, own, table.impossible, sweeps, rng)
         return table.without_impossible(k, cells, rng)
 
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        some = whole(table.totals, min(rows, POOL), rng)
-        pools = [pool(k, max(1, int(count)), rng) for k, count in enumerate(some)]
-
-        def columns(k: int, count: int, rng: np.random.Generator) -> Block:
-            at = (rng.integers(len(pools[k])) + np.arange(count)) % len(pools[k])
-            return {own.column.name: own.codes(k, pools[k][at, i], rng) for i, own in enumerate(attributes)}
-
-        yield from by_class(omega, table.totals, columns)(rows, rng)
+    def begin(k: int, rows: int, rng: np.random.Generator) -> Deal:
+        share = float(table.totals[k]) / max(float(table.totals.sum()), 1e-9)
+        cells = pool(k, min(rows, max(1, math.ceil(POOL * share))), rng)
+        return pooled(k, attributes, list(cells.T), rows, rng)
 
     names = [own.column.name for own in attributes]
     facts = {
         "links": [[names[i], names[j]] for i, j in links],
         "cells": dict(zip(names, table.sizes, strict=True)),
     }
+    draw = by_class(omega, table.totals, begin)
     return Model(round(float(table.totals.sum())), draw, () if quiet else (FALLBACK,), facts)
 
 
