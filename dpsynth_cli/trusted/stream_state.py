@@ -31,9 +31,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
+from dpsynth_cli.arrow import from_numpy, to_numpy
+from dpsynth_cli.canonical import canonical
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
-from dpsynth_cli.transcript import FIELDS, KEY, about, canonical
+from dpsynth_cli.transcript import FIELDS, KEY, about
 from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.ledger import Ledger
 
@@ -90,8 +92,8 @@ class StreamState:
         schema = pa.schema(FIELDS, metadata={KEY: zlib.compress(canonical(said))})
         sink = io.BytesIO()
         with ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
-            everything = pa.array(np.concatenate(arrays), pa.int64())
-            writer.write_batch(pa.record_batch([everything], schema=pa.schema(FIELDS)))
+            everything = from_numpy(np.concatenate(arrays).astype(np.int64, copy=False))
+            writer.write_batch(pa.RecordBatch.from_arrays([everything], schema=pa.schema(FIELDS)))
         return sink.getvalue()
 
     @classmethod
@@ -100,7 +102,7 @@ class StreamState:
         said = json.loads(zlib.decompress(reader.schema.metadata[KEY]))
         if said["dpsynth_stream"] != VERSION:
             raise ValueError("another version")
-        everything = reader.get_batch(0).column(0).to_numpy()
+        everything = to_numpy(reader.get_batch(0).column(0))
 
         def array(place: list[int]) -> Ints:
             return np.array(everything[slice(*place)], np.int64)
