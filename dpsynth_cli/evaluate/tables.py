@@ -71,10 +71,10 @@ class Sample:
             self._blocks.append(block)
             return
         keys = self._rng.random(count)
-        keep = keys < self._limit
-        self._blocks.append({name: values[keep] for name, values in block.items()})
-        self._keys.append(keys[keep])
-        self._held += int(keep.sum())
+        keep = np.flatnonzero(keys < self._limit)
+        self._blocks.append({name: values.take(keep) for name, values in block.items()})
+        self._keys.append(keys.take(keep))
+        self._held += len(keep)
         if self._held > 2 * self._most:
             self._shrink()
 

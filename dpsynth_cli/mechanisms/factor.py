@@ -49,6 +49,7 @@ from dpsynth_cli.questions import (
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
+CHUNK = 2**13  # rows that are drawn at a time: they stay in the cache
 POOL, LARGEST = 2**18, 2**23  # rows of cells that are drawn from the latents, and cells, at most
 LOUDEST = 3.0  # noise of a pair table's cell in parts of all rows, times all cells; above it, marginals
 
@@ -79,16 +80,19 @@ class Latent:
 
     def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> list[Ints]:
         """The cells of so many rows, column by column; each column's as many as its marginal says."""
-        z = rounded(self.spread @ normals((self.spread.shape[1], rows), rng))
-        made, at = [], 0
-        for own, linked in zip(attributes, self.links, strict=True):
-            due = whole(own.masses(k), rows, rng)
-            guess = np.zeros(rows, np.int64)
-            if linked is not None:
-                guess = linked.cells(z[at : at + linked.dimensions])
-                at += linked.dimensions
-            made.append(settled(guess, due, rng))
-        return made
+        guesses = [np.zeros(rows, np.int64) for _ in attributes]
+        for start in range(0, rows, CHUNK):
+            here = slice(start, min(start + CHUNK, rows))
+            z = rounded(self.spread @ normals((self.spread.shape[1], here.stop - start), rng))
+            at = 0
+            for guess, linked in zip(guesses, self.links, strict=True):
+                if linked is not None:
+                    guess[here] = linked.cells(z[at : at + linked.dimensions])
+                    at += linked.dimensions
+        return [
+            settled(guess, whole(own.masses(k), rows, rng), rng)
+            for own, guess in zip(attributes, guesses, strict=True)
+        ]
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
