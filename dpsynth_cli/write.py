@@ -190,7 +190,7 @@ def _write_csv(sink: _Sink, columns: Sequence[Column], groups: Iterable[list[pa.
 
 def _lines(texts: list[pa.Array]) -> memoryview:
     """The lines of a group: cells joined by commas, null as nothing, a newline after each."""
-    nothing, comma, newline = (pa.scalar(text, pa.large_string()) for text in ("", ",", "\n"))
+    nothing, comma, newline = from_texts(("", ",", "\n"), pa.large_string())
     none = pc.JoinOptions(null_handling="replace", null_replacement="")
     last = pc.binary_join_element_wise(texts[-1], nothing, newline, options=none)
     joined = pc.binary_join_element_wise(*texts[:-1], last, comma, options=none)

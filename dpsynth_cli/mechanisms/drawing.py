@@ -44,15 +44,14 @@ def by_class(
 
 def _block(label: np.ndarray, deals: Sequence[Deal | None]) -> Block:
     """Rows of the classes that the label says."""
+    if len(deals) == 1 and deals[0]:
+        return deals[0](len(label))
     block: Block = {}
     for k, deal in enumerate(deals):
-        if deal is None:
-            continue
-        if len(deals) == 1:
-            return dict(deal(len(label)))
         own = np.flatnonzero(label == k)
-        for name, codes in deal(len(own)).items():
-            block.setdefault(name, np.empty(len(label), np.int64))[own] = codes
+        if deal and len(own):
+            for name, codes in deal(len(own)).items():
+                block.setdefault(name, np.empty(len(label), np.int64))[own] = codes
     return block
 
 
