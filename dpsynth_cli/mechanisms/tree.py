@@ -40,7 +40,7 @@ MOST_CELLS = 2**23  # of all pair tables and classes, about 60 bytes of memory e
 LOUD = 0.2  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
 LEAST = 0.002  # a link moves at least this part of the rows
 POOL = 2**16  # different rows of cells; more rows are drawn from these
-SWEEPS, WORK = 8, 1e8  # of exchanges, at most; and rows times pairs that they may touch in all
+SWEEPS, WORK = 8, 7e7  # of exchanges, at most; and rows times pairs that they may touch in all
 
 
 @dataclass(frozen=True)

@@ -55,16 +55,15 @@ def normal_cdf(x: Floats) -> Floats:
     [0.0, 0.158655, 0.5, 0.841345]
     """
     y = np.abs(x) * sqrt(0.5)
-    tail = np.empty_like(y)  # erfc(y) / 2
-    small, large = y <= 0.46875, y > 4.0
-    at = np.flatnonzero(small)
+    tail = np.zeros_like(y)  # erfc(y) / 2; beyond 27 there is nothing
+    at = np.flatnonzero(y <= 0.46875)
     z = y[at]
     tail[at] = 0.5 - 0.5 * z * _ratio(SMALL, z * z)
-    at = np.flatnonzero(~(small | large))
+    at = np.flatnonzero(~((y <= 0.46875) | (y > 4.0)))
     z = y[at]
     tail[at] = 0.5 * _bell(z) * _ratio(MIDDLE, z)
-    at = np.flatnonzero(large)
-    z = np.minimum(y[at], 40.0)  # beyond it there is nothing
+    at = np.flatnonzero((y > 4.0) & (y < 27.3))
+    z = y[at]
     w = 1 / (z * z)
     tail[at] = 0.5 * _bell(z) / z * (1 / sqrt(pi) - w * _ratio(LARGE, w))
     return np.asarray(np.where(x < 0, tail, 1 - tail))
