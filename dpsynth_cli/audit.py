@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.spec import Spec, exact, public_document
-from dpsynth_cli.transcript import canonical, sha256
 
 VERSION = 1
 BOUND = (

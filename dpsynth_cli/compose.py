@@ -11,22 +11,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpsynth_cli import __version__, audit
+from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, from_document
-from dpsynth_cli.transcript import Transcript, sha256
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.source import system_source
 from dpsynth_cli.trusted.sums import Tally
-from dpsynth_cli.write import Pending, write_table
+
+if TYPE_CHECKING:  # what reads and writes files takes long to import
+    from dpsynth_cli.transcript import Transcript
+    from dpsynth_cli.write import Pending
 
 Watch = Callable[[Block], None]
 
@@ -160,6 +163,8 @@ def draw(
     watch: Watch = no_watch,
 ) -> Pending:
     """Rows from a model, in a temporary file beside `path`."""
+    from dpsynth_cli.write import write_table
+
     progress("writing", 0, rows)
 
     def watched() -> Iterator[Block]:
@@ -283,13 +288,10 @@ def about(spec: Spec, release_id: str) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What made a release: the same versions make the same bytes."""
-    import pyarrow
-    import scipy
+    from importlib.metadata import version  # scipy itself takes long to import, and few need it
 
     return {
         "dpsynth": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pyarrow": pyarrow.__version__,
+        **{name: version(name) for name in ("numpy", "scipy", "pyarrow")},
     }

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli import audit
+from dpsynth_cli.canonical import sha256
 from dpsynth_cli.compose import about
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample
@@ -22,7 +23,6 @@ from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Block, Ints, Progress, no_progress
 from dpsynth_cli.release import Receipt, refunding
 from dpsynth_cli.spec import Spec
-from dpsynth_cli.transcript import sha256
 from dpsynth_cli.trusted import groups
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.read import open_scan

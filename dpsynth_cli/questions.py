@@ -253,6 +253,8 @@ def as_json(word: Any) -> Any:
     if isinstance(word, Fraction):
         return str(word)
     if isinstance(word, tuple):
+        if all(type(part) is int for part in word):
+            return list(word)  # thousands of edges
         return [as_json(part) for part in word]
     if isinstance(word, np.integer):
         return int(word)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
+from dpsynth_cli.canonical import sha256
 from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import (
     DpsynthError,
@@ -24,7 +25,7 @@ from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, public_document
-from dpsynth_cli.transcript import VERSION, Partial, sha256
+from dpsynth_cli.transcript import VERSION, Partial
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.chain import NoLedger
 from dpsynth_cli.trusted.curator import open_curator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeVar
@@ -197,16 +197,16 @@ def text(allowed: str, longest: int | None = None) -> Callable[[Node], str]:
     return convert
 
 
-def choice(words: Iterable[str], prefix: str = "one of ") -> Callable[[Node], str]:
+def choice(words: Collection[str], prefix: str = "one of ") -> Callable[[Node], str]:
     """A converter to one of a few words, with a hint for a near miss."""
-    words = tuple(words)
 
     def convert(node: Node) -> str:
         scalar = _usable(node)
         if scalar is not None and scalar.text in words:
             return scalar.text
-        hint = did_you_mean(scalar.text, words) if scalar is not None else ""
-        raise Wrong(f"{prefix}{listed(words)}{hint}")
+        known = tuple(words)
+        hint = did_you_mean(scalar.text, known) if scalar is not None else ""
+        raise Wrong(f"{prefix}{listed(known)}{hint}")
 
     return convert
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
+from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.compose import Outcome, accountant_of, compose
 from dpsynth_cli.errors import (
     NOTHING_SPENT,
@@ -37,7 +38,6 @@ from dpsynth_cli.release import Receipt
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, partition_of
-from dpsynth_cli.transcript import canonical, sha256
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.leaves import Gathered

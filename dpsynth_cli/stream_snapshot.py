@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.compose import accountant_of, check_paid_for, recorded_ask, versions
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms import online
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
 from dpsynth_cli.spec import Spec, public_document
-from dpsynth_cli.transcript import VERSION, Transcript, canonical, sha256
+from dpsynth_cli.transcript import VERSION, Transcript
 from dpsynth_cli.trusted.accountant import Accountant, laplace_sd
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.prices import Charge, charge_for

@@ -20,8 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
+from dpsynth_cli.arrow import from_numpy, to_numpy
+from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.errors import FileError, VerificationError
-from dpsynth_cli.questions import Answer, as_json
+from dpsynth_cli.questions import Answer, Ints, as_json
 
 VERSION = 1
 KEY = b"dpsynth"
@@ -44,16 +46,6 @@ class Transcript:
             for _, answer in self.answers:
                 writer.write_batch(_batch(answer))
         return sink.getvalue()
-
-
-def canonical(document: Any) -> bytes:
-    """JSON with sorted keys and no spaces, so that equal documents have equal bytes."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def sha256(data: bytes) -> str:
-    """The hexadecimal SHA-256 of published bytes."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def load(path: Path) -> tuple[Transcript, str]:
@@ -152,7 +144,7 @@ class Partial:
         schema = pa.schema(FIELDS, metadata={KEY: canonical(self.header)})
         self._writer = ipc.new_stream(self._file, schema)
         # An empty batch, because Arrow writes the header with the first one.
-        self._writer.write_batch(pa.record_batch([pa.array([], pa.int64())], schema=pa.schema(FIELDS)))
+        self._writer.write_batch(_values(np.zeros(0, np.int64)))
         self._sync()
 
     def _rewrite(self) -> None:
@@ -199,7 +191,11 @@ def _read_stream(file: BinaryIO) -> tuple[dict[str, Any] | None, list[tuple[Any,
 
 
 def _batch(answer: Answer) -> pa.RecordBatch:
-    return pa.record_batch([pa.array(answer.values, pa.int64())], schema=pa.schema(FIELDS))
+    return _values(answer.values)
+
+
+def _values(values: Ints) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([from_numpy(values)], schema=pa.schema(FIELDS))
 
 
 def about(question: Any, answer: Answer) -> dict[str, Any]:
@@ -208,7 +204,7 @@ def about(question: Any, answer: Answer) -> dict[str, Any]:
 
 
 def _answer(about: dict[str, Any], batch: pa.RecordBatch) -> tuple[Any, Answer]:
-    values = batch.column(0).to_numpy()
+    values = to_numpy(batch.column(0))
     lengths = tuple(int(length) for length in about["lengths"])
     if sum(lengths) != len(values):
         raise ValueError("an answer has another length than it says")

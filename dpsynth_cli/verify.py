@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dpsynth_cli.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
+from dpsynth_cli.canonical import sha256
 from dpsynth_cli.compose import compose, replay, versions
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.spec import from_document
-from dpsynth_cli.transcript import load, sha256
+from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
 

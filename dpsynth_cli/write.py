@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.errors import FileError
 
@@ -99,17 +100,17 @@ def decode(codes: NDArray[Any], column: Column) -> pa.Array:
     """
     missing = codes == column.size if column.nullable else None
     if column.type == "boolean":
-        return pa.array(codes == 1, mask=missing)
+        return from_numpy(codes == 1, missing)
     if column.categorical:
-        labels = pa.array(column.categories, pa.string())
-        numbers = pa.array(codes.astype(np.int32), mask=missing)
+        labels = from_texts(column.categories, pa.string())
+        numbers = from_numpy(codes.astype(np.int32), missing)
         return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
     if column.type == "continuous":
-        return pa.array(_middles(codes, float(column.lower), float(column.upper)), mask=missing)
+        return from_numpy(_middles(codes, float(column.lower), float(column.upper)), missing)
     steps = int(column.lower) + codes.astype(np.int64) * column.unit
     if column.type == "date":
-        return pa.array(steps.astype(np.int32), mask=missing).cast(pa.date32())
-    whole = pa.array(steps, mask=missing)
+        return from_numpy(steps.astype(np.int32), missing).cast(pa.date32())
+    whole = from_numpy(steps, missing)
     return whole.cast(pa.timestamp("us")) if column.type == "datetime" else whole
 
 
@@ -170,7 +171,7 @@ def _write_parquet(sink: _Sink, columns: Sequence[Column], groups: Iterable[list
     rows = 0
     with parquet.ParquetWriter(sink, schema, use_dictionary=few, compression="snappy") as writer:
         for arrays in groups:
-            writer.write_batch(pa.record_batch(arrays, schema=schema), row_group_size=GROUP)
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema), row_group_size=GROUP)
             rows += len(arrays[0])
     return rows
 
@@ -189,7 +190,7 @@ def _write_csv(sink: _Sink, columns: Sequence[Column], groups: Iterable[list[pa.
 
 def _lines(texts: list[pa.Array]) -> memoryview:
     """The lines of a group: cells joined by commas, null as nothing, a newline after each."""
-    nothing, comma, newline = (pa.scalar(text, pa.large_string()) for text in ("", ",", "\n"))
+    nothing, comma, newline = from_texts(("", ",", "\n"), pa.large_string())
     none = pc.JoinOptions(null_handling="replace", null_replacement="")
     last = pc.binary_join_element_wise(texts[-1], nothing, newline, options=none)
     joined = pc.binary_join_element_wise(*texts[:-1], last, comma, options=none)
@@ -200,7 +201,7 @@ def _lines(texts: list[pa.Array]) -> memoryview:
 
 def _text(array: pa.Array, column: Column) -> pa.Array:
     if pa.types.is_dictionary(array.type):
-        labels = pa.array([_quoted(label) for label in column.categories], pa.large_string())
+        labels = from_texts([_quoted(label) for label in column.categories], pa.large_string())
         return labels.take(array.indices)
     if column.type == "datetime":
         array = array.cast(pa.timestamp(_resolution(column)))

@@ -134,8 +134,9 @@ def test_an_edited_output_is_found(dpsynth, released):
 
 
 def test_an_edited_transcript_is_found_even_with_its_hash_mended(dpsynth, released):
+    from dpsynth_cli.canonical import sha256
     from dpsynth_cli.questions import Answer
-    from dpsynth_cli.transcript import Transcript, sha256
+    from dpsynth_cli.transcript import Transcript
 
     path = released / "people.transcript.arrow"
     transcript, digest = load(path)
@@ -440,7 +441,7 @@ def test_a_failure_after_the_first_row_says_that_it_is_spent(dpsynth, people, tm
         raise OSError(28, "No space left on device", "people.csv")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.compose.write_table", full)
+        patched.setattr("dpsynth_cli.write.write_table", full)
         ran = dpsynth("release", spec)
     assert ran.code == 5
     assert "No space left on device" in ran.err

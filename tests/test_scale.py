@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -163,3 +164,27 @@ def test_the_synthetic_file_is_written_in_row_groups(dpsynth, people, tmp_path):
     about = pq.ParquetFile(tmp_path / "out/made.parquet").metadata
     groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
     assert groups == [write.GROUP] * 3 + [5]
+
+
+@pytest.mark.parametrize("mechanism", ["marginals", "pmm"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_release_imports_neither_pandas_nor_scipy(tmp_path, mechanism, ending):
+    """Both take longer to import than a small release takes: pyarrow would import pandas where it is."""
+    for name in ("pandas", "scipy"):
+        (tmp_path / "fake" / name).mkdir(parents=True)
+        (tmp_path / "fake" / name / "__init__.py").write_text("print('imported', __name__)\n")
+    (tmp_path / "spec.yaml").write_text(
+        SPEC.replace("marginals", mechanism).replace("made.csv", f"made.{ending}")
+    )
+    rows = "age,score,group\n" + lines(500)
+    (tmp_path / "large.csv").write_text(rows)
+    pq.write_table(arrow_csv.read_csv(tmp_path / "large.csv"), tmp_path / "large.parquet")
+    command = [sys.executable, "-m", "dpsynth_cli", "release", "spec.yaml", "-q", "-i", f"large.{ending}"]
+    ran = subprocess.run(
+        [*command, "--ledger", "ledger.sqlite"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "fake")},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

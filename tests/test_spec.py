@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli import spec_schema, yaml_nodes
+from dpsynth_cli.canonical import canonical
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.spec import Privacy, Spec, exact, from_document, load_spec, public_document
-from dpsynth_cli.transcript import canonical
 from dpsynth_cli.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
 
 CONFIGS = Path(__file__).parent.parent / "configs"

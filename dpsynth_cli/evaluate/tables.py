@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Progress, Question, no_progress
-from dpsynth_cli.trusted.read import open_scan
-from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.sums import Tally
+
+if TYPE_CHECKING:
+    from dpsynth_cli.trusted.scan import Scan
 
 BATCH = 2**16  # rows that are counted at once
 
@@ -70,10 +71,10 @@ class Sample:
             self._blocks.append(block)
             return
         keys = self._rng.random(count)
-        keep = keys < self._limit
-        self._blocks.append({name: values[keep] for name, values in block.items()})
-        self._keys.append(keys[keep])
-        self._held += int(keep.sum())
+        keep = np.flatnonzero(keys < self._limit)
+        self._blocks.append({name: values.take(keep) for name, values in block.items()})
+        self._keys.append(keys.take(keep))
+        self._held += len(keep)
         if self._held > 2 * self._most:
             self._shrink()
 
@@ -105,6 +106,8 @@ def read_table(
     path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
 ) -> Table:
     """The codes of a file's declared columns, of at most so many rows."""
+    from dpsynth_cli.trusted.read import open_scan
+
     with closing(open_scan(path, domain.columns, csv)) as scan:
         return scanned(scan, domain, most, progress)
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.oneway import Marginal
+from dpsynth_cli.numeric.decks import Deck, dealt
 from dpsynth_cli.questions import Bins, Floats, Ints
+
+CARDS = 2**15  # of a cell's deck, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +44,37 @@ class Attribute:
         """The mass of each cell in class k."""
         return np.add.reduceat(self.marginal.masses[k], self.start)
 
+    def decks(self, k: int, rows: Ints, rng: np.random.Generator) -> list[Deck]:
+        """For each cell a deck of its runs in class k, to deal so many rows of."""
+        ends = [*self.start[1:].tolist(), len(self.marginal.first)]
+        return [
+            self.marginal.deck(k, count, rng, slice(first, end), CARDS)
+            for first, end, count in zip(self.start.tolist(), ends, rows.tolist(), strict=True)
+        ]
+
     def codes(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
         """A code for each row of class k, given its cell: every cell's rows are spread as the marginal is."""
-        order = np.argsort(cells.astype(np.uint16 if self.cells < 2**16 else np.int64), kind="stable")
-        counts = np.bincount(cells, minlength=self.cells)
-        ends = np.append(self.start[1:], len(self.marginal.first))
-        codes = np.empty(len(cells), np.int64)
-        at = 0
-        for cell in np.flatnonzero(counts):
-            rows = int(counts[cell])
-            runs = slice(int(self.start[cell]), int(ends[cell]))
-            codes[order[at : at + rows]] = self.marginal.codes(k, rows, rng, runs)
-            at += rows
-        return codes
+        return Spread(self, k, cells, 1, rng).codes(rng)
+
+
+class Spread:
+    """Codes for rows of class k whose cells are given: every cell's rows are spread as the marginal is, and
+    not in the same way when they are asked for again, so many times."""
+
+    def __init__(self, own: Attribute, k: int, cells: Ints, times: int, rng: np.random.Generator) -> None:
+        self._own, self._cells = own, cells.astype(np.min_scalar_type(own.cells))
+        self._order: NDArray[np.intp] | None = None
+        if own.cells < len(own.marginal.first):
+            self._order = np.argsort(self._cells, kind="stable")
+            self._counts = np.bincount(cells, minlength=own.cells)
+            self._decks = own.decks(k, self._counts * times, rng)
+
+    def codes(self, rng: np.random.Generator) -> Ints:
+        runs: NDArray[Any] = self._cells
+        if self._order is not None:
+            runs = np.empty(len(self._cells), np.int32)
+            runs[self._order] = dealt(self._decks, self._counts)
+        return self._own.marginal.codes(runs, rng)
 
 
 def attribute(column: Column, marginal: Marginal, most: int, cuts: Sequence[int] = ()) -> Attribute:

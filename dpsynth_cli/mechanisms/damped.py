@@ -22,7 +22,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.grid import grid
 from dpsynth_cli.mechanisms.mixture import Mixture
 from dpsynth_cli.mechanisms.oneway import Marginal
@@ -31,7 +31,6 @@ from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import (
     Answer,
     Ask,
-    Block,
     CellCounts,
     Cells,
     CellSums,
@@ -50,10 +49,10 @@ def run(ask: Ask, omega: Domain) -> Model:
     attributes = [public(column) for column in omega.modelled]
     mixture, facts = damped(ask, attributes, max(3.0, float(totals[0])))
 
-    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
-        return mixture.rows(k, attributes, rows, rng)
+    def begin(k: int, rows: int, rng: np.random.Generator) -> Deal:
+        return mixture.deal(k, attributes, rows, rng)
 
-    return Model(round(float(totals[0])), by_class(omega, totals, columns), (UNSPENT,), facts)
+    return Model(round(float(totals[0])), by_class(omega, totals, begin), (UNSPENT,), facts)
 
 
 def damped(ask: Ask, attributes: Sequence[Attribute], n: float) -> tuple[Mixture, dict[str, float]]:

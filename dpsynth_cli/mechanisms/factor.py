@@ -53,6 +53,7 @@ CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
 SCORES = 3  # dimensions of a column's latent, at most
 MOST_CELLS = 2**23  # of all pair tables and classes, above which there are no exchanges
 LOUD = 0.16  # noise of an average pair table, as a part of the rows, above which pairs are not asked for
+CHUNK = 2**13  # rows that are drawn at a time: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,19 @@ class Latent:
 
     def cells(self, attributes: list[Attribute], k: int, rows: int, rng: np.random.Generator) -> Ints:
         """So many rows, a cell of each column; each column's as many as its marginal says."""
-        z = rounded(self.spread @ normals((self.spread.shape[1], rows), rng))
-        made, at = [], 0
-        for own, linked in zip(attributes, self.links, strict=True):
-            due = whole(own.masses(k), rows, rng)
-            guess = np.zeros(rows, np.int64)
-            if linked is not None:
-                guess = linked.cells(z[at : at + linked.dimensions])
-                at += linked.dimensions
-            made.append(settled(guess, due, rng))
+        guesses = [np.zeros(rows, np.int64) for _ in attributes]
+        for start in range(0, rows, CHUNK):
+            here = slice(start, min(start + CHUNK, rows))
+            z = rounded(self.spread @ normals((self.spread.shape[1], here.stop - start), rng))
+            at = 0
+            for guess, linked in zip(guesses, self.links, strict=True):
+                if linked is not None:
+                    guess[here] = linked.cells(z[at : at + linked.dimensions])
+                    at += linked.dimensions
+        made = [
+            settled(guess, whole(own.masses(k), rows, rng), rng)
+            for own, guess in zip(attributes, guesses, strict=True)
+        ]
         return np.stack(made, axis=1)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.oneway import DEEPEST, ask_marginals, room_for
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
@@ -50,10 +50,15 @@ def independent(
     totals = np.array([mass.sum() for mass in next(iter(marginals.values())).masses])
     facts = {"cells": {name: len(marginal.first) for name, marginal in marginals.items()}}
 
-    def columns(k: int, rows: int, rng: np.random.Generator) -> Block:
-        return {name: marginal.codes(k, rows, rng) for name, marginal in marginals.items()}
+    def begin(k: int, rows: int, rng: np.random.Generator) -> Deal:
+        decks = {name: marginal.deck(k, rows, rng) for name, marginal in marginals.items()}
 
-    return Model(round(float(totals.sum())), by_class(omega, totals, columns), notes, facts)
+        def deal(count: int) -> Block:
+            return {name: marginals[name].codes(own.deal(count), rng) for name, own in decks.items()}
+
+        return deal
+
+    return Model(round(float(totals.sum())), by_class(omega, totals, begin), notes, facts)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

@@ -31,7 +31,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import damped
 from dpsynth_cli.mechanisms.attributes import Attribute, attribute
 from dpsynth_cli.mechanisms.constraints import STRUCTURE, Kept, NotLinear, kept
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.grid import grid
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.mixture import Mixture
@@ -125,15 +125,15 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         for k, block in enumerate(answer.blocks)
     ]
 
-    def columns_of(k: int, rows: int, rng: np.random.Generator) -> Block:
-        return mixtures[k].rows(k, attributes, rows, rng)
+    def begin(k: int, rows: int, rng: np.random.Generator) -> Deal:
+        return mixtures[k].deal(k, attributes, rows, rng)
 
     facts = {
         "axes": [len(part.axes) for part in parts],
         "cells": [len(mixture.weights) for mixture in mixtures],
         "attributes": {a.column.name: a.cells for a in attributes},
     }
-    return _keeping(Model(round(float(totals.sum())), by_class(omega, totals, columns_of), (), facts), keep)
+    return _keeping(Model(round(float(totals.sum())), by_class(omega, totals, begin), (), facts), keep)
 
 
 def _poor(ask: Ask, omega: Domain, sizes: Sizes, gram: Fraction) -> str | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth_cli.mechanisms.attributes import Attribute
+from dpsynth_cli.mechanisms.drawing import Deal
+from dpsynth_cli.numeric.decks import Deck, cards_for, dealt
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
@@ -23,16 +25,39 @@ class Mixture:
     weights: Floats
     tables: tuple[Floats, ...]
 
-    def rows(self, k: int, attributes: Sequence[Attribute], rows: int, rng: np.random.Generator) -> Block:
-        """Codes of so many rows of class k."""
-        counts = whole(self.weights, rows, rng)
-        place = rng.permutation(rows)  # rows are made part by part and put anywhere
-        block: Block = {}
-        for attribute, table in zip(attributes, self.tables, strict=True):
-            cells: Ints = np.empty(rows, np.int64)
-            at = 0
-            for part, count in enumerate(counts.tolist()):
-                cells[place[at : at + count]] = shuffled(whole(table[part], count, rng), rng)
-                at += count
-            block[attribute.column.name] = attribute.codes(k, cells, rng)
-        return block
+    def deal(self, k: int, attributes: Sequence[Attribute], rows: int, rng: np.random.Generator) -> Deal:
+        """Rows of class k, about so many in all."""
+        counts = whole(self.weights, cards_for(rows, rng), rng)
+        parts = Deck(shuffled(counts, rng))
+        decks = []
+        for own, table in zip(attributes, self.tables, strict=True):
+            if counts.sum() < rows:  # of another length for each attribute
+                counts = whole(self.weights, cards_for(rows, rng), rng)
+            decks.append(_decks(own, k, table, np.maximum(counts, 1), rng))
+
+        def deal(count: int) -> Block:
+            part = parts.deal(count)
+            order = np.argsort(part, kind="stable")
+            each = np.bincount(part, minlength=len(self.weights))
+            block: Block = {}
+            for own, mine in zip(attributes, decks, strict=True):
+                runs = np.empty(count, np.int32)
+                runs[order] = dealt(mine, each)
+                block[own.column.name] = own.marginal.codes(runs, rng)
+            return block
+
+        return deal
+
+
+def _decks(own: Attribute, k: int, table: Floats, counts: Ints, rng: np.random.Generator) -> list[Deck]:
+    """For each part a deck of the attribute's runs: its cells as the table says, runs of a cell as those of
+    the class."""
+    each = zip(table, counts.tolist(), strict=True)
+    cells = np.array([whole(masses, count, rng) for masses, count in each])
+    runs = own.decks(k, cells.sum(axis=0), rng)
+    decks = []
+    for due in cells:
+        cards = dealt(runs, due).astype(np.int64)
+        rng.shuffle(cards)
+        decks.append(Deck(cards))
+    return decks

@@ -18,16 +18,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
+from dpsynth_cli.numeric.decks import MOST, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
-from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
 from dpsynth_cli.questions import (
     Answer,
@@ -58,13 +61,27 @@ class Marginal:
     width: Ints
     masses: list[Floats]
 
-    def codes(self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None)) -> Ints:
-        """Codes of class k (of these runs only), as many of each run as its mass says, even inside it, in
-        random order."""
-        first, width, mass = self.first[runs], self.width[runs], self.masses[k][runs]
-        at = shuffled(whole(mass if mass.any() else width.astype(np.float64), rows, rng), rng)
-        codes: Ints = first[at] + (rng.random(rows) * width[at]).astype(np.int64)
+    def deck(
+        self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None), most: int = MOST
+    ) -> Deck:
+        """A deck of runs of class k (of these only), as many of each as its mass says."""
+        mass = self.masses[k][runs]
+        mass = mass if mass.any() else self.width[runs].astype(np.float64)
+        return deck(mass, rows, rng, most, runs.start or 0)
+
+    def codes(self, runs: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """A code for each run, even inside it; a new array."""
+        first, width = self._tables
+        codes: Ints = runs.astype(np.int64) if first is None else first.take(runs)
+        if width is not None:
+            codes += (rng.random(len(runs)) * width.take(runs)).astype(np.int64)
         return codes
+
+    @cached_property
+    def _tables(self) -> tuple[Ints | None, Ints | None]:
+        """First codes, None where runs are the codes; widths, None where all are 1."""
+        plain = (self.first == np.arange(len(self.first))).all()
+        return None if plain else self.first, None if (self.width == 1).all() else self.width
 
 
 def ask_marginals(

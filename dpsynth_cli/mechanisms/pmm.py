@@ -86,7 +86,8 @@ class Tree:
                 if self.quantiles is None
                 else self.quantiles[a].masses(bits)
             )
-            volume *= parts[along(self.order, a)]
+            even = (parts == parts[0]).all()
+            volume *= parts[0] if even else parts[along(self.order, a)]
         return volume
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import by_class
+from dpsynth_cli.mechanisms.drawing import Deal, by_class, pooled
 from dpsynth_cli.numeric.exchange import Pair, exchanged
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Block, Floats, Ints
@@ -32,14 +32,14 @@ def from_pools(
     """The `draw` of a model. `pools` makes the rows of each class, so many, a cell of each attribute."""
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        some = whole(totals, min(rows, POOL), rng)
-        made = pools(np.maximum(some, 1), rng)
+        if not rows:
+            return
+        made = pools(np.maximum(whole(totals, min(rows, POOL), rng), 1), rng)
 
-        def columns(k: int, count: int, rng: np.random.Generator) -> Block:
-            at = (rng.integers(len(made[k])) + np.arange(count)) % len(made[k])
-            return {own.column.name: own.codes(k, made[k][at, i], rng) for i, own in enumerate(attributes)}
+        def begin(k: int, count: int, rng: np.random.Generator) -> Deal:
+            return pooled(k, attributes, list(made[k].T), count, rng)
 
-        yield from by_class(omega, totals, columns)(rows, rng)
+        yield from by_class(omega, totals, begin)(rows, rng)
 
     return draw
 

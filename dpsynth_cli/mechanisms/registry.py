@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -84,14 +84,39 @@ def parameter(
     )
 
 
+class _Found(MutableMapping[str, Mechanism]):
+    """The MECHANISM of each module by its name, which is the module's: imported when it is asked for."""
+
+    def __init__(self, package: str, modules: Sequence[str]) -> None:
+        self._package, self._modules = package, sorted(modules)
+        self._found: dict[str, Mechanism | None] = {}
+
+    def __getitem__(self, name: str) -> Mechanism:
+        if name not in self._found and name in self._modules:
+            mechanism = getattr(import_module(f"{self._package}.{name}"), "MECHANISM", None)
+            assert mechanism is None or mechanism.name == name, f"{name}.py has a mechanism of another name"
+            self._found[name] = mechanism
+        found = self._found.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __setitem__(self, name: str, mechanism: Mechanism) -> None:
+        self._found[name] = mechanism
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._modules if name in self)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
 @cache
-def mechanisms() -> dict[str, Mechanism]:
+def mechanisms() -> MutableMapping[str, Mechanism]:
     """All mechanisms by name, in alphabetical order."""
     import dpsynth_cli.mechanisms as package
 
-    found = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        mechanism = getattr(import_module(f"{package.__name__}.{module.name}"), "MECHANISM", None)
-        if mechanism is not None:
-            found[mechanism.name] = mechanism
-    return dict(sorted(found.items()))
+    return _Found(package.__name__, [module.name for module in pkgutil.iter_modules(package.__path__)])

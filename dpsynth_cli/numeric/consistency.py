@@ -18,6 +18,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.normal import normal_cdf
+
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -147,8 +149,6 @@ PRIOR = np.array([0.5, 0.25, 0.25])  # before any split was seen; worth four spl
 
 def _stories(pair: Siblings) -> tuple[Floats, Floats]:
     """How likely each story makes what was seen, and the mean of x under it."""
-    from scipy.special import ndtr  # 0.1 s to import
-
     p, f, seen = pair.parent, pair.room, clipped(pair)
     both = pair.left_variance + pair.right_variance
     tau2 = np.divide(pair.left_variance * pair.right_variance, both, out=np.zeros_like(both), where=both > 0)
@@ -162,7 +162,7 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats]:
     one_side = (nothing + everything) / 2
     even = normal(seen - f * p, np.sqrt(tau2 + natural))
     side = np.where(seen < 0, -1.0, 1.0)  # of the two tails the one that is not rounded to 1
-    inside = np.abs(ndtr(side * (p - seen) / tau) - ndtr(side * -seen / tau))
+    inside = np.abs(normal_cdf(side * (p - seen) / tau) - normal_cdf(side * -seen / tau))
     inside = np.maximum(inside, 1e-280)  # never nothing: then x is what was seen
     stories = np.stack([one_side, even, inside / np.maximum(p, 1e-9)])
     means = np.stack(

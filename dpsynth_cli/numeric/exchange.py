@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def exchanged(
         return cells
     first = np.cumsum([0, *sizes])
     wide = int(first[-1])
-    y = (cells + first[:-1]).astype(np.int32)
+    y = (cells + first[:-1]).astype(np.min_scalar_type(wide))
     # All tables in one symmetric matrix: what there is minus what there should be.
     excess = np.zeros((wide, wide), np.int32)
     for i, j in combinations(range(d), 2):
@@ -65,41 +65,41 @@ def _excess(number: Ints, target: Floats) -> NDArray[np.int32]:
     return np.asarray(UNIT * counts - np.rint(UNIT * scale * target), np.int32)
 
 
-def _try(excess: NDArray[np.int32], y: NDArray[np.int32], j: int, own: slice, a: Ints, b: Ints) -> None:
+def _try(excess: NDArray[np.int32], y: NDArray[Any], j: int, own: slice, a: Ints, b: Ints) -> None:
     """Rows a[i] and b[i] exchange their cells of attribute j where that is better; tables follow."""
-    differ = y[a, j] != y[b, j]
+    differ = np.flatnonzero(y[a, j] != y[b, j])
     a, b = a[differ], b[differ]
-    u, v = y[a, j][:, None], y[b, j][:, None]
-    flat, wide = excess.reshape(-1), len(excess)
-    ya, yb = y[a] * wide, y[b] * wide
-    gain = flat.take(ya + v)
-    gain -= flat.take(ya + u)
-    gain += flat.take(yb + u)
-    gain -= flat.take(yb + v)
+    ya, yb = (y.take(rows, axis=0).T.astype(np.int64, order="C") for rows in (a, b))
+    wide = len(excess)
+    table = excess[own].ravel()  # of attribute j with all: small enough to stay near the processor
+    u, v = (ya[j] - own.start) * wide, (yb[j] - own.start) * wide
+    gain = table.take(ya + v)
+    gain -= table.take(ya + u)
+    gain += table.take(yb + u)
+    gain -= table.take(yb + v)
     # The squares change by 2 (gain) and, in each of the four cells of a table, by one row's own square.
-    others = (ya != yb).sum(axis=1) - 1
-    better = np.flatnonzero(gain.sum(axis=1) + 2 * UNIT * others < 0)
+    others = (ya != yb).sum(axis=0) - 1
+    better = np.flatnonzero(gain.sum(axis=0) + 2 * UNIT * others < 0)
     # Each by itself is better; all at once may go too far. As many as lead to the least squares.
-    before = excess[:, own].astype(np.int64)
-    change = _change(y, a[better], b[better], j, own, wide)
+    before = excess[own].astype(np.int64)
+    change = _change(ya[:, better], yb[:, better], j, own, wide)
     downhill, square = -int((before * change).sum()), UNIT * int((change * change).sum())
     if downhill < square:
         better = better[: max(1, len(better) * max(downhill, 0) // square)]
-        change = _change(y, a[better], b[better], j, own, wide)
-    excess[:, own] = before + UNIT * change
-    excess[own, :] = excess[:, own].T
-    y[a[better], j], y[b[better], j] = v[better, 0], u[better, 0]
+        change = _change(ya[:, better], yb[:, better], j, own, wide)
+    excess[own] = before + UNIT * change
+    excess[:, own] = excess[own].T
+    y[a[better], j], y[b[better], j] = yb[j, better], ya[j, better]
 
 
-def _change(y: NDArray[np.int32], a: Ints, b: Ints, j: int, own: slice, wide: int) -> Ints:
-    """What these exchanges add to the tables of attribute j with all others."""
-    size = own.stop - own.start
-    ya, yb = y[a] * size, y[b] * size
-    u, v = (y[rows, j][:, None] - own.start for rows in (a, b))
+def _change(ya: Ints, yb: Ints, j: int, own: slice, wide: int) -> Ints:
+    """What the exchanges of these rows add to the tables of attribute j with all others."""
+    u, v = (ya[j] - own.start) * wide, (yb[j] - own.start) * wide
+    size = (own.stop - own.start) * wide
     there, gone = (
-        np.bincount(np.concatenate([one.ravel(), other.ravel()]), minlength=wide * size)
-        for one, other in ((ya + v, yb + u), (ya + u, yb + v))
+        np.bincount((ya + one).ravel(), minlength=size) + np.bincount((yb + other).ravel(), minlength=size)
+        for one, other in ((v, u), (u, v))
     )
-    change = (there - gone).reshape(wide, size)
-    change[own] = 0
+    change = (there - gone).reshape(-1, wide)
+    change[:, own] = 0
     return np.asarray(change)

@@ -7,112 +7,76 @@ blocking would let neighbours in the batch change a last bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
+from typing import Any
 
 import numpy as np
 
-from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Affine, Axis, Bins, Cells, Halves, Ints, RowScores, Scored
+from dpsynth_cli.domain import Column
+from dpsynth_cli.questions import Bins, Halves, Ints
+from dpsynth_cli.trusted.shapes import axis_cells
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
+FEW = 8  # edges that a number is compared with one by one
 
 
-def axis_cells(axis: Axis, omega: Domain) -> int:
-    """How many cells an axis has."""
-    return 2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1
+def holding(most: int) -> np.dtype[Any]:
+    """The smallest type for numbers of cells up to `most`: rows in small types are counted faster."""
+    kinds = (np.uint8, np.uint16, np.int32, np.int64)
+    return np.dtype(next(kind for kind in kinds if most <= np.iinfo(kind).max))
 
 
-def cell_count(cells: Cells, omega: Domain) -> int:
-    """How many cells a partition has."""
-    count = 1
-    for axis in cells.axes:
-        count *= axis_cells(axis, omega)
-    return count
-
-
-def check_cells(cells: Cells, omega: Domain) -> None:
-    """Refuse a partition that is not one: edges that miss codes, an order that does not fit."""
-    for number, axis in enumerate(cells.axes):
-        check_axis(axis, omega)
-        if cells.order is not None and axis_cells(axis, omega) != 2 ** cells.order.count(number):
-            raise ValueError("order does not fit the axes")
-    if cells.order is not None and not set(cells.order) <= set(range(len(cells.axes))):
-        raise ValueError("order names an axis that is not there")
-
-
-def check_axis(axis: Axis, omega: Domain) -> None:
-    """Refuse an axis whose cells do not cover every code exactly once."""
-    if isinstance(axis, Halves):
-        omega[axis.column]
-        if not 0 <= axis.bits <= 31:
-            raise ValueError("too many or too few halvings")
-        return
-    if any(abs(edge) >= 2**62 for edge in axis.edges):
-        raise ValueError("edges do not fit in 64 bits")
-    edges = np.asarray(axis.edges)
-    if len(edges) < 2 or (np.diff(edges) < 0).any():
-        raise ValueError("edges must not fall")
-    if isinstance(axis, Bins) and (edges[0] != 0 or edges[-1] != omega[axis.column].codes):
-        raise ValueError("edges must cover all codes")
-    if isinstance(axis, Affine):
-        q = 2**axis.bits - 1
-        width = sum(omega[name].width for name in axis.columns)
-        fits = len(axis.weights) == width and 1 <= axis.bits <= 28
-        if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
-            raise ValueError("weights do not fit")
-    if isinstance(axis, Scored):
-        if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
-            raise ValueError("scores are of the cells of one column each")
-        sizes = [axis_cells(inner, omega) for inner in axis.attributes]
-        if not sizes or sizes != [len(row) for row in axis.scores]:
-            raise ValueError("scores do not fit their axes")
-        if sum(max(map(abs, row)) for row in axis.scores) >= 2**62:
-            raise ValueError("scores do not fit in 64 bits")
-        for inner in axis.attributes:
-            check_axis(inner, omega)
-
-
-def cells_of(axis: Axis, codes: Mapping[str, np.ndarray], omega: Domain) -> np.ndarray:
-    """The cell of each row on one axis."""
-    if isinstance(axis, Affine):
-        score = np.zeros(_rows(codes), dtype=np.int64)
-        weights = np.asarray(axis.weights, dtype=np.int64)
-        for name in axis.columns:
-            own, weights = np.split(weights, [omega[name].width])
-            if omega[name].type == "nominal":
-                score += (own * (2**axis.bits - 1))[codes[name]]
-            else:
-                score += own[0] * centred(codes[name], omega[name], axis.bits)
-        return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
-    if isinstance(axis, Scored):
-        score = np.zeros(_rows(codes), dtype=np.int64)
-        for inner, row in zip(axis.attributes, axis.scores, strict=True):
-            score += np.asarray(row, dtype=np.int64)[cells_of(inner, codes, omega)]
-        return np.searchsorted(np.asarray(axis.edges[1:-1], dtype=np.int64), score, side="right")
-    column, u = omega[axis.column], codes[axis.column]
+def column_cells(axis: Halves | Bins, u: np.ndarray, column: Column) -> np.ndarray:
+    """The cell of each code on an axis of its column."""
     if column.codes <= TABLE:
-        return np.asarray(_table(axis, column)[u])
-    if isinstance(axis, Bins):
-        return np.searchsorted(_inner_edges(axis), u, side="right")
-    return _halved(u, column, axis.bits)
+        table = _table(axis, column)
+        return u if table is None else table.take(u)
+    if isinstance(axis, Halves):
+        return _halved(u, column, axis.bits)
+    # Codes with the same high bits are mostly in one cell: only the others are looked for.
+    shift, first, more = _buckets(axis, column)
+    bucket = u >> shift
+    cell = first.take(bucket)
+    rest = np.flatnonzero(more.take(bucket))
+    if len(rest):
+        cell[rest] = np.searchsorted(_inner_edges(axis), u[rest], side="right")
+    return cell
 
 
-def path_of(cells: Cells, codes: Mapping[str, np.ndarray], omega: Domain) -> np.ndarray:
-    """The cell number of each row in a partition: row-major, or the path from the root."""
-    if not cells.axes:
-        return np.zeros(_rows(codes), dtype=np.int64)
-    number: np.ndarray | None = None
-    for position, axis in enumerate(cells.axes):
-        cell = cells_of(axis, codes, omega)
-        if cells.order is None:
-            number = cell if number is None else number * axis_cells(axis, omega) + cell
-        else:
-            spread = _spread(cells.order, position)
-            part = cell if spread is None else spread[cell]
-            number = part if number is None else number + part
-    assert number is not None
+def between(edges: Sequence[int], score: np.ndarray) -> np.ndarray:
+    """The cell of each number: how many of the inner edges are at or below it."""
+    inner = np.asarray(edges[1:-1], dtype=score.dtype)
+    if len(inner) > FEW:
+        return np.searchsorted(inner, score, side="right")
+    cell = np.zeros(len(score), dtype=np.uint8)
+    for edge in inner:
+        cell += score >= edge
+    return cell
+
+
+def joined(parts: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
+    """The number of each row's cell in a product of (cells, how many): row-major, the last fastest."""
+    kind = holding(prod(size for _, size in parts))
+    number = parts[0][0].astype(kind, copy=False)
+    for cell, size in parts[1:]:
+        number = number * kind.type(size)
+        number += cell.astype(kind, copy=False)
     return number
+
+
+@lru_cache(maxsize=64)
+def spread(order: tuple[int, ...], position: int) -> np.ndarray | None:
+    """For each cell of one axis, its bits at their places in the path; None where that is itself."""
+    places = [len(order) - 1 - level for level, axis in enumerate(order) if axis == position]
+    if places == list(range(len(places) - 1, -1, -1)):
+        return None
+    cell = np.arange(2 ** len(places), dtype=np.int64)
+    path = np.zeros_like(cell)
+    for bit, place in enumerate(reversed(places)):
+        path |= ((cell >> bit) & 1) << place
+    return path.astype(np.int32) if len(order) < 31 else path
 
 
 def fixed_point(u: np.ndarray, column: Column, bits: int) -> Ints:
@@ -161,23 +125,6 @@ def clipped(z: Ints, bound: int) -> Ints:
     return z
 
 
-def row_scores(statistic: RowScores, codes: Mapping[str, np.ndarray], omega: Domain) -> Ints:
-    """Each row's coordinates, of integer norm at most the bound; integers, of that row alone."""
-    scores = [
-        np.asarray(row, dtype=np.int64)[cells_of(axis, codes, omega)]
-        for row, axis in zip(statistic.scores, statistic.axes, strict=True)
-    ]
-    w = np.zeros((len(scores[0]), len(statistic.weights)), dtype=np.int64)
-    for f, weights in enumerate(statistic.weights):
-        for score, weight in zip(scores, weights, strict=True):
-            w[:, f] += weight * score
-    return clipped(w, statistic.bound)
-
-
-def _rows(codes: Mapping[str, np.ndarray]) -> int:
-    return len(next(iter(codes.values())))
-
-
 def _halved(u: np.ndarray, column: Column, bits: int) -> np.ndarray:
     if bits == 0:
         return np.zeros_like(u)
@@ -189,26 +136,27 @@ def _halved(u: np.ndarray, column: Column, bits: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=512)
-def _table(axis: Halves | Bins, column: Column) -> np.ndarray:
+def _table(axis: Halves | Bins, column: Column) -> np.ndarray | None:
+    """The cell of every code; None where that is the code itself."""
     u = np.arange(column.codes, dtype=np.int64)
     if isinstance(axis, Bins):
-        return np.searchsorted(_inner_edges(axis), u, side="right")
-    return np.asarray(_halved(u, column, axis.bits))
+        cell = np.searchsorted(_inner_edges(axis), u, side="right")
+    else:
+        cell = _halved(u, column, axis.bits)
+    return None if (cell == u).all() else cell.astype(holding(axis_cells(axis)))
+
+
+@lru_cache(maxsize=64)
+def _buckets(axis: Bins, column: Column) -> tuple[int, np.ndarray, np.ndarray]:
+    """By how much to shift a code to its bucket; of each bucket its first cell, and whether it has more."""
+    shift = max(0, (column.codes - 1).bit_length() - TABLE.bit_length() + 1)
+    low = np.arange((column.codes - 1 >> shift) + 1, dtype=np.int64) << shift
+    inner = _inner_edges(axis)
+    first = np.searchsorted(inner, low, side="right")
+    last = np.searchsorted(inner, low + (1 << shift) - 1, side="right")
+    return shift, first.astype(holding(axis_cells(axis))), first != last
 
 
 @lru_cache(maxsize=64)
 def _inner_edges(axis: Bins) -> Ints:
     return np.asarray(axis.edges[1:-1], dtype=np.int64)
-
-
-@lru_cache(maxsize=64)
-def _spread(order: tuple[int, ...], position: int) -> np.ndarray | None:
-    """For each cell of one axis, its bits at their places in the path; None where that is itself."""
-    places = [len(order) - 1 - level for level, axis in enumerate(order) if axis == position]
-    if places == list(range(len(places) - 1, -1, -1)):
-        return None
-    cell = np.arange(2 ** len(places), dtype=np.int64)
-    path = np.zeros_like(cell)
-    for bit, place in enumerate(reversed(places)):
-        path |= ((cell >> bit) & 1) << place
-    return path.astype(np.int32) if len(order) < 31 else path

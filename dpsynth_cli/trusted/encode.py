@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpsynth_cli.arrow import to_numpy
 from dpsynth_cli.domain import GRID, Column
 from dpsynth_cli.trusted.values import MISSING, UNLISTED, Values, from_arrow, from_text, is_missing
 
@@ -34,8 +35,8 @@ def encode_arrow(array: pa.Array, column: Column) -> Codes:
     """The codes of cells that have an Arrow type, one that is `readable` as the declared type."""
     if pa.types.is_dictionary(array.type):
         known = np.append(encode_arrow(array.dictionary, column), missing_code(column))
-        indices = array.indices.cast(pa.int64()).fill_null(len(known) - 1)
-        return np.asarray(known[indices.to_numpy()], np.int32)
+        indices = array.indices if not array.null_count else array.indices.cast(pa.int64())
+        return np.asarray(known.take(to_numpy(indices, len(known) - 1)), np.int32)
     return codes(from_arrow(array, column), column)
 
 

@@ -10,8 +10,9 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Question
 from dpsynth_cli.trusted.accountant import Accountant, Price
+from dpsynth_cli.trusted.checks import check_question
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, Sensitivity, is_free, largest_entry, sensitivity
-from dpsynth_cli.trusted.sums import check_question, columns_of, lengths_of
+from dpsynth_cli.trusted.shapes import columns_of, lengths_of
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dpsynth_cli.trusted.scan import Piece, Scan, check_names, check_unchanged, 
 from dpsynth_cli.trusted.values import readable
 
 BATCH = 2**18  # rows of a Parquet file in one piece
+JOINED = 2**16  # rows of several pieces that are joined, at most
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 BUFFER = 2**20  # bytes of each column that are read ahead
 
@@ -63,6 +64,18 @@ class ParquetScan:
         return sum(sum(file.groups) for file in self._files)
 
     def pieces(self) -> Iterator[Piece]:
+        """Batches; small ones, of small files or row groups, are joined: each costs as much as many rows."""
+        held: list[Piece] = []
+        for piece in self._batches():
+            rows = len(piece.data) + sum(len(one.data) for one in held)
+            if held and (rows > JOINED or piece.data.schema != held[0].data.schema):
+                yield _joined(held)
+                held = []
+            held.append(piece)
+        if held:
+            yield _joined(held)
+
+    def _batches(self) -> Iterator[Piece]:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
@@ -120,6 +133,15 @@ class ParquetScan:
             if column.categorical and (pa.types.is_string(type) or pa.types.is_binary(type)):
                 labels.append(column.name)
         return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), labels)
+
+
+def _joined(pieces: Sequence[Piece]) -> Piece:
+    """The same rows in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    whole = pa.Table.from_batches([piece.data for piece in pieces]).combine_chunks()
+    (batch,) = whole.to_batches() or [pieces[0].data]
+    return Piece(batch, sum(piece.size for piece in pieces))
 
 
 def _parquet_schema(file: Path) -> tuple[pa.Schema, tuple[int, ...]]:

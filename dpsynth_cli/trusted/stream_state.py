@@ -30,9 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
+from dpsynth_cli.arrow import to_numpy
+from dpsynth_cli.canonical import canonical
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
-from dpsynth_cli.transcript import about, canonical
+from dpsynth_cli.transcript import about
 from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.ledger import Ledger
 
@@ -156,7 +158,7 @@ def _of_version_1(data: bytes) -> tuple[dict[str, Any], Ints]:
     """The words and numbers of an Arrow file, as states were before: the next generation has the new form."""
     reader = pa.ipc.open_file(data)
     said = json.loads(zlib.decompress(reader.schema.metadata[b"dpsynth"]))
-    everything = np.array(reader.get_batch(0).column(0).to_numpy())
+    everything = np.array(to_numpy(reader.get_batch(0).column(0)))
     for _, (start, end), _ in said["open"]:
         everything[start:end] = np.diff(everything[start:end], prepend=0)
     return said, everything

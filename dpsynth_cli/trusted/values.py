@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpsynth_cli.arrow import from_numpy, from_texts, to_numpy
 from dpsynth_cli.domain import SECOND, Column
 
 Values: TypeAlias = NDArray[Any]
@@ -144,15 +145,15 @@ def matches(array: pa.Array, labels: Mapping[str, int], any_case: bool = False) 
     MISSING if nothing is left then, UNLISTED if no label fits.
     """
     known = {label.encode(): code for label, code in labels.items() if label}
-    place = pc.index_in(array, value_set=pa.array(list(known), array.type)).fill_null(len(known))
-    result: NDArray[np.int32] = np.array([*known.values(), UNLISTED], np.int32)[place.to_numpy()]
+    place = pc.index_in(array, value_set=from_texts(list(known), array.type))
+    result: NDArray[np.int32] = np.array([*known.values(), UNLISTED], np.int32)[to_numpy(place, len(known))]
     rest = np.flatnonzero(result == UNLISTED)
     if len(rest):
-        cells = array.take(pa.array(rest)).dictionary_encode("encode")
+        cells = array.take(from_numpy(rest)).dictionary_encode("encode")
         distinct = [(cell or b"").strip(BLANKS) for cell in cells.dictionary.to_pylist()]
         distinct = [cell.lower() for cell in distinct] if any_case else distinct
         codes = [known.get(cell, UNLISTED) if cell else MISSING for cell in distinct]
-        result[rest] = np.array(codes, np.int32)[cells.indices.to_numpy()]
+        result[rest] = np.array(codes, np.int32)[to_numpy(cells.indices)]
     return result
 
 
@@ -172,13 +173,13 @@ def _read(
     array = _as_binary(trimmed(array))
     for pattern, read in sure:
         fits = pc.match_substring_regex(array, pattern).fill_null(False)
-        taken = fits.to_numpy(zero_copy_only=False)
+        taken = to_numpy(fits)
         result[left[taken]] = read(_as_string(array.filter(fits)))
         left, array = left[~taken], array.filter(pc.invert(fits))
-    left = left[array.is_valid().to_numpy(zero_copy_only=False)]
+    left = left[to_numpy(array.is_valid())]
     distinct = array.drop_null().dictionary_encode()
     values = np.array([one(cell) for cell in distinct.dictionary.to_pylist()], result.dtype)
-    result[left] = values[distinct.indices.to_numpy()]
+    result[left] = values[to_numpy(distinct.indices)]
     return result
 
 
@@ -198,7 +199,7 @@ def _at_once(array: pa.Array, whole: Iterable[Callable[[pa.Array], Values]]) -> 
 def _to_floats(array: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    floats: NDArray[np.float64] = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    floats: NDArray[np.float64] = to_numpy(array.cast(pa.float64(), safe=False), math.nan)
     # One kind of NaN: what numpy makes of a signalling one depends on its place in the batch.
     unknown = np.isnan(floats)
     return np.where(unknown, np.nan, floats) if unknown.any() else floats
@@ -207,8 +208,8 @@ def _to_floats(array: pa.Array) -> NDArray[np.float64]:
 def _to_ticks(type: pa.DataType, divisor: int = 1) -> Callable[[pa.Array], NDArray[np.int64]]:
     def ticks(array: pa.Array) -> NDArray[np.int64]:
         days = pa.types.is_date32(type)
-        whole = array.cast(type).cast(pa.int32() if days else pa.int64()).cast(pa.int64()).fill_null(NAT)
-        numbers: NDArray[np.int64] = whole.to_numpy()
+        whole = array.cast(type).cast(pa.int32() if days else pa.int64()).cast(pa.int64())
+        numbers = to_numpy(whole, NAT)
         return numbers if divisor == 1 else np.where(numbers == NAT, NAT, numbers // divisor)
 
     return ticks
@@ -236,7 +237,7 @@ def trimmed(array: pa.Array) -> pa.Array:
 def _unmarked(array: pa.Array) -> pa.Array:
     """Trimmed text, null where it only marks what is missing, as people do."""
     text = trimmed(array)
-    marked = pc.is_in(text, value_set=pa.array(MARKS, text.type))
+    marked = pc.is_in(text, value_set=from_texts(MARKS, text.type))
     return pc.if_else(marked, pa.scalar(None, text.type), text)
 
 
@@ -280,6 +281,9 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
         return from_text(array.cast(pa.binary()), column)
     if is_text(type):
         return from_text(plain_binary(array), column)
+    if column.type == "integer" and _plain_integers(array, column):
+        whole: NDArray[np.int64] = to_numpy(array.cast(pa.int64()))
+        return np.clip(whole, int(column.lower), int(column.upper))
     if column.type in ("continuous", "integer"):
         return _to_floats(array)
     if column.type == "datetime":
@@ -287,8 +291,14 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
     if column.type == "date":
         return _whole_days(_micros(array))
     if column.type == "boolean" and pa.types.is_boolean(type):
-        return np.asarray(array.cast(pa.int32()).fill_null(MISSING).to_numpy())
+        return to_numpy(array.cast(pa.int32()), MISSING)
     return from_text(_formatted(array), column)
+
+
+def _plain_integers(array: pa.Array, column: Column) -> bool:
+    """Whether cells in bounds are what they would be as floats: integers without nulls, bounds below 2^53."""
+    small = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
+    return small and not array.null_count and max(abs(column.lower), abs(column.upper)) < 2**53
 
 
 def plain_binary(array: pa.Array) -> pa.Array:
@@ -308,9 +318,9 @@ def _micros(array: pa.Array) -> NDArray[np.int64]:
         scale = {"s": SECOND, "ms": 1000, "us": 1, "ns": 1}[unit]
         ticks, divisor = array.cast(pa.int64()), 1000 if unit == "ns" else 1
     most = np.iinfo(np.int64).max // scale
-    values: NDArray[np.int64] = np.clip(ticks.fill_null(0).to_numpy(), -most, most) * scale // divisor
+    values: NDArray[np.int64] = np.clip(to_numpy(ticks), -most, most) * scale // divisor
     if array.null_count:
-        values[array.is_null().to_numpy(zero_copy_only=False)] = NAT
+        values[to_numpy(array.is_null())] = NAT
     return values
 
 
@@ -318,6 +328,7 @@ def _formatted(array: pa.Array) -> pa.Array:
     """Numbers and times as the text that categories are compared with: 1 for 1.0, 2020-03-01 for a date."""
     if not pa.types.is_floating(array.type):
         return _as_binary(array.cast(pa.string()))
-    cells = pa.array(_to_floats(array), from_pandas=True).dictionary_encode()
+    floats = _to_floats(array)
+    cells = from_numpy(floats, np.isnan(floats)).dictionary_encode()
     text = [str(int(x)) if x.is_integer() else repr(x) for x in cells.dictionary.to_pylist()]
-    return pa.array(text, pa.string()).take(cells.indices).cast(pa.binary())
+    return from_texts(text, pa.string()).take(cells.indices).cast(pa.binary())

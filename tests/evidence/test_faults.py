@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 import dpsynth_cli.release as releases
-from dpsynth_cli.transcript import load, sha256
+from dpsynth_cli.canonical import sha256
+from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted import chain
 from dpsynth_cli.trusted.ledger import Ledger
 from tests.evidence.stricken import STRUCK, struck

@@ -18,7 +18,7 @@ from dpsynth_cli.mechanisms.mixture import Mixture
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
 from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.cells import cells_of, path_of
+from dpsynth_cli.trusted.batch import cells_of, path_of
 from dpsynth_cli.trusted.prices import charge_for
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
@@ -362,7 +362,7 @@ def test_one_draw_for_each_attribute_where_bits_by_themselves_give_no_row():
     rng = np.random.default_rng(0)
     bits = rng.random((1000, 6, 4)) < mixture.tables[0][0]
     assert (bits.sum(axis=2) == 1).all(axis=1).mean() < 0.1
-    made = mixture.rows(0, attributes, 3000, rng)
+    made = mixture.deal(0, attributes, 3000, rng)(3000)
     for column in columns:
         assert set(np.unique(made[column.name])) <= {0, 1, 2, 3}
         share = np.bincount(made[column.name], minlength=4) / 3000

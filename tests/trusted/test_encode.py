@@ -247,6 +247,21 @@ def test_extreme_arrow_integers_are_clamped():
 # --- categories ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("type", [pa.int8(), pa.uint32(), pa.int64(), pa.uint64()])
+@pytest.mark.parametrize("bounds", [(-100, 100), (1, 2**40), (-(2**62), 2**62), (2**53, 2**53 + 5)])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_a_null_beside_integers_does_not_change_how_they_are_read(type, bounds, nullable):
+    """Without a null they are not read as floats."""
+    column = Column("i", "integer", lower=bounds[0], upper=bounds[1], nullable=nullable)
+    low, high = (0 if str(type)[0] == "u" else -(2 ** (type.bit_width - 1))), 2**7
+    if type.bit_width > 8:
+        high = 2 ** (type.bit_width - (str(type)[0] == "i"))
+    whole = [low, low + 1, 0, 1, 99, 127, high - 1, *(v for v in (2**31, 2**53 + 3) if v < high)]
+    whole = [v for v in whole if low <= v < high]
+    alone, beside = (encode_arrow(pa.array(cells, type), column) for cells in (whole, [*whole, None]))
+    assert alone.tolist() == beside[:-1].tolist()
+
+
 def test_labels_match_by_their_bytes_then_without_blanks():
     c = by_name("c")
     assert codes(c, b"a", b"\ta ", b" c ", b"c", "é".encode(), b"A") == [0, 0, 2, c.size, 5, c.size]

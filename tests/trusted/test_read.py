@@ -621,3 +621,28 @@ def test_a_narrower_scan_and_a_count_see_the_same_rows(tmp_path, kind):
     assert sum(len(scan.encode(piece)["b"]) for piece in scan.pieces()) == 5
     scan.close()
     narrow.close()
+
+
+def test_small_files_are_joined_whatever_their_labels_and_types(tmp_path):
+    """Each file has labels of its own, some a column of another type, some no rows: rows stay as they are."""
+    rng = np.random.default_rng(0)
+    columns = (
+        Column("g", "nominal", categories=("a", "b", "c", "zz"), nullable=True),
+        Column("x", "integer", lower=0, upper=99),
+    )
+    code = {"a": 0, "b": 1, "c": 2, "zz": 3, None: 4, "other": 4}
+    due: dict[str, list[int]] = {"g": [], "x": []}
+    for number in range(30):
+        labels = [["a", "b", "zz"], ["zz", "c", None], ["b"], ["other", "a"]][number % 4]
+        x = rng.integers(100, size=rng.integers(2000) if number % 5 else 0)
+        g = [labels[i] for i in rng.integers(len(labels), size=len(x))]
+        table = {"g": pa.array(g, pa.string()), "x": x.astype(float) if number % 7 == 3 else x}
+        pq.write_table(pa.table(table), tmp_path / f"{number:03}.parquet")
+        due["g"] += [code[label] for label in g]
+        due["x"] += x.tolist()
+    scan = open_scan(str(tmp_path), columns)
+    pieces = list(scan.pieces())
+    assert len(pieces) < 12
+    codes = [scan.encode(piece) for piece in pieces]
+    assert {name: np.concatenate([part[name] for part in codes]).tolist() for name in due} == due
+    assert abs(sum(piece.size for piece in pieces) - (scan.size or 0)) < 100

@@ -26,8 +26,11 @@ from dpsynth_cli.questions import (
     Scored,
     Total,
 )
-from dpsynth_cli.trusted.cells import cells_of, centred, clipped, path_of
-from dpsynth_cli.trusted.sums import Tally, check_question, columns_of, lengths_of
+from dpsynth_cli.trusted.batch import cells_of, path_of
+from dpsynth_cli.trusted.cells import centred, clipped
+from dpsynth_cli.trusted.checks import check_question
+from dpsynth_cli.trusted.shapes import columns_of, lengths_of
+from dpsynth_cli.trusted.sums import Tally
 
 SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)
 WIDE = Column("x", "continuous", lower=0.0, upper=1.0)
@@ -64,6 +67,11 @@ QUESTIONS = [
     ),
     Question("gram", Gram((BINS, Halves("k", 2), Halves("f", 2)), diagonal=True), Fraction(1)),
     Question("gram", Gram((BINS, Halves("x", 6), Halves("k", 2))), Fraction(1), by="f"),
+    Question(
+        "gram",
+        Gram((BINS, Halves("x", 2), Bins("k", (0, 1, 2, 3)), Halves("f", 2), Halves("t", 7))),
+        Fraction(1),
+    ),
     Question("scores", Gram((BINS, Halves("k", 1)), scores=((-3, 0, 2, 1), (-1, 3)), bits=2), Fraction(1)),
     Question(
         "sums", CellSums(Cells((Halves("x", 2),)), attributes=(BINS, Halves("k", 2))), Fraction(1), by="f"
@@ -210,6 +218,24 @@ def slow_row(statistic, row, block, length):
 def test_sums_follow_the_definition(question):
     codes = some_rows(np.random.default_rng(1), 60)
     assert (sums(codes, [question])[0] == slow_sum(question, codes)).all()
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.step}-{type(q.statistic).__name__}-{q.by}")
+def test_many_rows_have_the_sums_of_few_as_often_as_they_are_repeated(question):
+    """Of many rows several columns are counted at once: 60 rows are too few for that."""
+    codes = some_rows(np.random.default_rng(2), 60)
+    many = {name: np.tile(u, 200) for name, u in codes.items()}
+    assert (sums(many, [question])[0] == 200 * sums(codes, [question])[0]).all()
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [(0, 100_000), (0, 1, 50_000, 50_001, 99_999, 100_000), (0, 7, 7, 8, *range(60_000, 60_900), 100_000)],
+)
+def test_bins_of_many_codes_are_found_by_their_edges(edges):
+    u = np.arange(HUGE.codes, dtype=np.int32)
+    cells = cells_of(Bins("t", edges), {"t": u}, OMEGA)
+    assert (cells == np.searchsorted(edges[1:-1], u, side="right")).all()
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))

@@ -1,0 +1,17 @@
+"""Documents as bytes, the same for equal documents, and what is told of bytes: their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical(document: Any) -> bytes:
+    """JSON with sorted keys and no spaces, so that equal documents have equal bytes."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def sha256(data: bytes) -> str:
+    """The hexadecimal SHA-256 of published bytes."""
+    return hashlib.sha256(data).hexdigest()

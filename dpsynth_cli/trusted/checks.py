@@ -1,0 +1,126 @@
+"""What is not one of the closed set's questions is refused before anything is charged or read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import (
+    Affine,
+    Axis,
+    Bins,
+    CellCounts,
+    Cells,
+    CellSums,
+    Gram,
+    Halves,
+    Moments,
+    Question,
+    RowScores,
+    Scored,
+)
+from dpsynth_cli.trusted.sensitivity import MAX_ROWS, largest_entry
+from dpsynth_cli.trusted.shapes import axis_cells, classes_of, columns_of, lengths_of, per_class
+
+MAX_CELLS = 2**28
+
+
+def check_question(question: Question, omega: Domain) -> None:
+    """Refuse what nobody knows the sum or the sensitivity of, or what would not fit in memory or 64 bits."""
+    statistic = question.statistic
+    if question.by is not None and not omega[question.by].categorical:
+        raise ValueError("questions are asked by a categorical column")
+    for name in columns_of([question]):
+        omega[name]
+    match statistic:
+        case CellCounts(cells=cells) | CellSums(cells=cells):
+            for part in per_class(cells, classes_of(question, omega)):
+                _check_cells(part, omega)
+        case _:
+            pass
+    match statistic:
+        case CellSums(attributes=attributes, columns=columns):
+            if bool(attributes) == bool(columns):
+                raise ValueError("cell sums are of attributes or of columns")
+            for axis in attributes:
+                _check_axis(axis, omega)
+        case Moments(columns=columns, degree=degree, clip=clip):
+            if degree not in (1, 2) or (clip is not None and clip <= 0) or not columns:
+                raise ValueError("moments are of degree 1 or 2, with a positive clip")
+            if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
+                raise ValueError("too many bits: a row's norm would not fit in 64 bits")
+        case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
+            if len(axes) < 2 or (scores is not None and diagonal):
+                raise ValueError("a Gram has at least two axes, and scores have no diagonal")
+            for axis in axes:
+                _check_axis(axis, omega)
+            if scores is not None:
+                fits = [len(row) == axis_cells(axis) for row, axis in zip(scores, axes, strict=True)]
+                if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
+                    raise ValueError("scores do not fit their axes or their bits")
+        case RowScores():
+            _check_row_scores(question, statistic, omega)
+    if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
+        raise ValueError("too many cells for memory and for 32-bit numbers of cells")
+    if largest_entry(statistic) * MAX_ROWS >= 2**62:
+        raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
+
+
+def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
+    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise."""
+    if omega.neighbours != "replace_one" or question.by is not None:
+        raise ValueError("row scores are defined under replace_one only, and not by class")
+    for axis in statistic.axes:
+        _check_axis(axis, omega)
+    d, r = len(statistic.axes), len(statistic.weights)
+    fits = [len(row) == axis_cells(axis) for row, axis in zip(statistic.scores, statistic.axes, strict=True)]
+    if not d or not r or not all(fits) or any(len(row) != d for row in statistic.weights):
+        raise ValueError("scores or weights do not fit their axes")
+    if statistic.bound < 1 or statistic.rows < 0:
+        raise ValueError("row scores have a positive bound and a number of rows")
+    highest = [max(map(abs, row)) for row in statistic.scores]
+    reach = max(sum(abs(w) * s for w, s in zip(row, highest, strict=True)) for row in statistic.weights)
+    if r * reach**2 >= 2**62:
+        raise ValueError("too many bits: a row's norm would not fit in 64 bits")
+
+
+def _check_cells(cells: Cells, omega: Domain) -> None:
+    """Refuse a partition that is not one: edges that miss codes, an order that does not fit."""
+    for number, axis in enumerate(cells.axes):
+        _check_axis(axis, omega)
+        if cells.order is not None and axis_cells(axis) != 2 ** cells.order.count(number):
+            raise ValueError("order does not fit the axes")
+    if cells.order is not None and not set(cells.order) <= set(range(len(cells.axes))):
+        raise ValueError("order names an axis that is not there")
+
+
+def _check_axis(axis: Axis, omega: Domain) -> None:
+    """Refuse an axis whose cells do not cover every code exactly once."""
+    if isinstance(axis, Halves):
+        omega[axis.column]
+        if not 0 <= axis.bits <= 31:
+            raise ValueError("too many or too few halvings")
+        return
+    if any(abs(edge) >= 2**62 for edge in axis.edges):
+        raise ValueError("edges do not fit in 64 bits")
+    edges = np.asarray(axis.edges)
+    if len(edges) < 2 or (np.diff(edges) < 0).any():
+        raise ValueError("edges must not fall")
+    if isinstance(axis, Bins) and (edges[0] != 0 or edges[-1] != omega[axis.column].codes):
+        raise ValueError("edges must cover all codes")
+    if isinstance(axis, Affine):
+        q = 2**axis.bits - 1
+        width = sum(omega[name].width for name in axis.columns)
+        fits = len(axis.weights) == width and 1 <= axis.bits <= 28
+        if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
+            raise ValueError("weights do not fit")
+    if isinstance(axis, Scored):
+        if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
+            raise ValueError("scores are of the cells of one column each")
+        sizes = [axis_cells(inner) for inner in axis.attributes]
+        if not sizes or sizes != [len(row) for row in axis.scores]:
+            raise ValueError("scores do not fit their axes")
+        if sum(max(map(abs, row)) for row in axis.scores) >= 2**62:
+            raise ValueError("scores do not fit in 64 bits")
+        for inner in axis.attributes:
+            _check_axis(inner, omega)
