@@ -87,7 +87,6 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         "links": [[names[i], names[j]] for i, j in links],
         "cells": dict(zip(names, table.sizes, strict=True)),
     }
-    draw = by_class(omega, table.totals, begin)
     return Model(round(float(table.totals.sum())), draw, () if quiet else (FALLBACK,), facts)
 
 
