@@ -26,7 +26,7 @@ LEAST, MOST = 1e-3, 100.0  # epsilons that are looked at
 BISECTIONS = 4
 # Measured on one core of a small server: seconds of processor time a cell (Parquet, CSV), bytes at the start.
 READ, WRITE = {True: 7.5e-8, False: 2.5e-7}, {True: 3.5e-8, False: 8e-8}
-START_SECONDS, START_BYTES, BATCH, WORKERS = 1.5, 220e6, 2**18, 4
+START_SECONDS, START_BYTES, BATCH, WORKERS = 1.5, 220e6, 2**17, 4
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from dpsynth_cli.trusted.encode import Codes
 from dpsynth_cli.trusted.scan import Piece, Scan, check_names, check_unchanged, encoded, reading, stamp_of
 from dpsynth_cli.trusted.values import readable
 
-BATCH = 2**18  # rows of a Parquet file in one piece
-JOINED = 2**16  # rows of several pieces that are joined, at most
+BATCH = 2**17  # rows of a Parquet file in one piece
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 BUFFER = 2**20  # bytes of each column that are read ahead
 
@@ -68,18 +67,22 @@ class ParquetScan:
         held: list[Piece] = []
         for piece in self._batches():
             rows = len(piece.data) + sum(len(one.data) for one in held)
-            if held and (rows > JOINED or piece.data.schema != held[0].data.schema):
+            if held and (rows > self._most or piece.data.schema != held[0].data.schema):
                 yield _joined(held)
                 held = []
             held.append(piece)
         if held:
             yield _joined(held)
 
+    @property
+    def _most(self) -> int:
+        """Rows of a piece, at most."""
+        return min(BATCH, max(1, VALUES // max(1, len(self.columns))))
+
     def _batches(self) -> Iterator[Piece]:
         from pyarrow import parquet
 
         names = [column.name for column in self.columns]
-        most = min(BATCH, max(1, VALUES // max(1, len(names))))
         for file in self._files:
             check_unchanged(file.path, file.stamp)
             with (
@@ -90,7 +93,7 @@ class ParquetScan:
                 ) as opened,
             ):
                 for group in range(file.first, file.first + len(file.groups)):
-                    for batch in opened.iter_batches(most, row_groups=[group], columns=names):
+                    for batch in opened.iter_batches(self._most, row_groups=[group], columns=names):
                         yield Piece(batch, round(len(batch) * file.bytes_a_row))
             check_unchanged(file.path, file.stamp)
 
