@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BATCH = 2**16  # rows that are counted at once
 
 Codes: TypeAlias = dict[str, NDArray[Any]]
+Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +66,23 @@ class Sample:
         self.rows = 0
 
     def add(self, block: Mapping[str, NDArray[Any]]) -> None:
-        count = len(next(iter(block.values())))
+        kept = self.choose(len(next(iter(block.values()))))
+        self.hold({name: values.take(kept) for name, values in block.items()})
+
+    def choose(self, count: int) -> Ints:
+        """The places of those of the next so many rows that `hold` is to be given."""
         self.rows += count
         if self._most is None:
-            self._blocks.append(block)
-            return
+            return np.arange(count)
         keys = self._rng.random(count)
-        keep = np.flatnonzero(keys < self._limit)
-        self._blocks.append({name: values.take(keep) for name, values in block.items()})
-        self._keys.append(keys.take(keep))
-        self._held += len(keep)
-        if self._held > 2 * self._most:
+        kept = np.flatnonzero(keys < self._limit)
+        self._keys.append(keys.take(kept))
+        self._held += len(kept)
+        return kept
+
+    def hold(self, block: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.append(block)
+        if self._most is not None and self._held > 2 * self._most:
             self._shrink()
 
     def watching(self, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> Iterator[Mapping[str, NDArray[Any]]]:
@@ -113,11 +120,15 @@ def read_table(
 
 
 def scanned(scan: Scan, domain: Domain, most: int | None, progress: Progress) -> Table:
-    """One pass over a scan."""
+    """One pass over a scan; only cells that are kept are encoded."""
+    from dpsynth_cli.trusted.scan import encoded, some
+
     sample = Sample(most)
     progress("evaluating", 0, scan.size)
     for piece in scan.pieces():
-        sample.add(scan.encode(piece))
+        arrays, ruined = scan.cells(piece)
+        kept = sample.choose(len(next(iter(arrays.values()))) + ruined)
+        sample.hold(encoded(scan.columns, *some(arrays, kept)))
         progress("evaluating", piece.size, scan.size)
     return sample.table(domain)
 

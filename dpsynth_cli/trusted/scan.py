@@ -19,7 +19,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from dpsynth_cli.arrow import from_numpy
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code
@@ -69,6 +71,13 @@ def encoded(columns: Sequence[Column], arrays: dict[str, pa.Array], ruined: int)
             lost = np.full(ruined, missing_code(column), np.int32)
             codes[column.name] = np.concatenate([codes[column.name], lost])
     return codes
+
+
+def some(arrays: dict[str, pa.Array], places: NDArray[np.int64]) -> tuple[dict[str, pa.Array], int]:
+    """The cells of rows at rising places, and how many of these are ruined records, which come last."""
+    whole = len(next(iter(arrays.values())))
+    within = from_numpy(places[: np.searchsorted(places, whole)])
+    return {name: array.take(within) for name, array in arrays.items()}, len(places) - len(within)
 
 
 # --- what can go wrong, without a word about rows -----------------------------------------------------

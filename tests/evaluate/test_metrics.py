@@ -19,8 +19,10 @@ from dpsynth_cli.evaluate.matches import exact_matches
 from dpsynth_cli.evaluate.metrics import METRICS, NAMES, Judged, check_target, chosen, judge
 from dpsynth_cli.evaluate.moments import moment_errors
 from dpsynth_cli.evaluate.propensity import fitted, propensity
-from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, uniform
+from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, scanned, uniform
 from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
+from dpsynth_cli.questions import no_progress
+from dpsynth_cli.trusted.read import open_scan
 
 MIXED = Domain(
     (
@@ -250,6 +252,27 @@ def test_a_sample_is_even_and_does_not_depend_on_blocks():
     assert (np.diff(kept[0].codes["x"]) > 0).all()
     tenths = np.bincount(kept[0].codes["x"] // 1000)
     assert tenths.max() < 85 > 15 < tenths.min()  # 50 expected, sd 6.7: beyond 5 sd
+
+
+def test_a_sample_of_a_file_is_one_of_its_codes(tmp_path):
+    """Only kept cells are encoded, ruined records among them: the same as all encoded and some kept."""
+    lines = [f"{i},{'ab'[i % 2]}" if i % 7 else "1,2,3,4" for i in range(1000)]
+    (tmp_path / "t.csv").write_text("x,s\n" + "\n".join(lines) + "\n")
+    columns = (
+        Column("x", "integer", lower=0, upper=999, nullable=True),
+        Column("s", "nominal", categories=("a", "b"), nullable=True),
+    )
+    scan = open_scan(str(tmp_path / "t.csv"), columns)
+    whole = Sample(300)
+    for piece in scan.pieces():
+        whole.add(scan.encode(piece))
+    expected = whole.table(Domain(columns))
+    assert 20 < np.count_nonzero(expected.codes["x"] == 1000) < 70  # 143 of 1000 are ruined
+    for most, codes in ((300, expected.codes), (None, scan.encode(next(iter(scan.pieces()))))):
+        found = scanned(scan, Domain(columns), most, no_progress)
+        assert found.rows == 1000
+        for name in ("x", "s"):
+            assert (found.codes[name] == codes[name]).all()
 
 
 def test_references_are_what_they_say():
