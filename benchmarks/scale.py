@@ -329,7 +329,8 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="+", default=[1e5, 1e6, 1e7])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--parts", nargs="+", help="start, noise, rows, widths, inputs; all by default")
-    parser.add_argument("--only", nargs="+", default=[], help="mechanisms")
+    known = sorted({mechanism for mechanism, *_ in CASES.values()})
+    parser.add_argument("--only", nargs="+", default=[], choices=known, help="mechanisms")
     parser.add_argument("--write", action="store_true", help="into benchmarks/RESULTS.md")
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="start no release of the first part later"

@@ -20,7 +20,7 @@ from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
 POOL = 2**16  # different rows of cells; more rows are drawn from these
-SWEEPS, WORK = 8, 1e8  # of exchanges, at most; and rows times pairs that they may touch in all
+SWEEPS, WORK = 8, 5e7  # of exchanges, at most; and rows times pairs that they may touch in all
 
 
 def from_pools(
