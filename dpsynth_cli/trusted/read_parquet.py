@@ -68,11 +68,11 @@ class ParquetScan:
         for piece in self._batches():
             rows = len(piece.data) + sum(len(one.data) for one in held)
             if held and (rows > self._most or piece.data.schema != held[0].data.schema):
-                yield _joined(held)
+                yield from _joined(held)
                 held = []
             held.append(piece)
         if held:
-            yield _joined(held)
+            yield from _joined(held)
 
     @property
     def _most(self) -> int:
@@ -138,13 +138,15 @@ class ParquetScan:
         return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), labels)
 
 
-def _joined(pieces: Sequence[Piece]) -> Piece:
-    """The same rows in one piece."""
+def _joined(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """The same rows in one piece; as they are where Arrow cannot: whether it can depends on the rows."""
     if len(pieces) == 1:
-        return pieces[0]
-    whole = pa.Table.from_batches([piece.data for piece in pieces]).combine_chunks()
-    (batch,) = whole.to_batches() or [pieces[0].data]
-    return Piece(batch, sum(piece.size for piece in pieces))
+        return pieces
+    try:
+        whole = pa.Table.from_batches([piece.data for piece in pieces]).combine_chunks().to_batches()
+    except pa.ArrowException:  # together, the labels are too many for the type that numbers them
+        return pieces
+    return [Piece(whole[0], sum(piece.size for piece in pieces))] if len(whole) == 1 else pieces
 
 
 def _parquet_schema(file: Path) -> tuple[pa.Schema, tuple[int, ...]]:

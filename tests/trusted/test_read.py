@@ -518,6 +518,19 @@ def test_a_time_zone_that_does_not_exist_is_refused(tmp_path):
     assert [codes["t"].tolist() for codes in map(scan.encode, scan.pieces())] == [[0, 0]]
 
 
+@pytest.mark.parametrize("labels", [127, 128, 300])
+def test_labels_of_small_files_that_are_too_many_together(tmp_path, labels):
+    """Files number their own labels in one byte: one label more, in one row, must not make reading fail."""
+    names = [f"l{i}" for i in range(labels)]
+    for part, own in enumerate((names[:64], names[64:128], names[128:192], names[192:])):
+        numbers = pa.array(range(len(own)), pa.uint8() if labels > 128 else pa.int8())
+        cells = pa.DictionaryArray.from_arrays(numbers, pa.array(own, pa.string()))
+        pq.write_table(pa.table({"s": cells}), tmp_path / f"{part}.parquet")
+    scan = open_scan(str(tmp_path), (Column("s", "nominal", categories=tuple(names)),))
+    found = np.concatenate([scan.encode(piece)["s"] for piece in scan.pieces()])
+    assert found.tolist() == list(range(labels))
+
+
 def test_parquet_damaged_inside_says_nothing_about_rows_or_cost(tmp_path):
     path = parquet(tmp_path / "t.parquet")
     data = bytearray(path.read_bytes())
