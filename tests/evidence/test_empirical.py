@@ -84,12 +84,9 @@ def test_a_mistake_in_the_noise_is_found(one_pair, monkeypatch, change, number, 
     assert refuted("add_remove", None, count)
 
 
-@pytest.mark.parametrize(
-    ("delta", "count"),
-    [(None, 1200), pytest.param(DELTA, 12_000, marks=pytest.mark.slow)],
-    ids=["pure", "zcdp"],
-)
-def test_replace_one_priced_as_add_remove_is_found(one_pair, monkeypatch, delta, count):
+def test_replace_one_priced_as_add_remove_is_found(one_pair, monkeypatch):
+    """Without a delta. With one, the true epsilon is then about 1.4 times the claim, and the bounds of the
+    audit are some 0.6 of the truth: 12,000 runs were not enough to tell."""
     one_pair(0)
     right = prices.sensitivity
     monkeypatch.setattr(
@@ -97,7 +94,7 @@ def test_replace_one_priced_as_add_remove_is_found(one_pair, monkeypatch, delta,
         "sensitivity",
         lambda question, omega: right(question, replace(omega, neighbours="add_remove")),
     )
-    assert refuted("replace_one", delta, count)
+    assert refuted("replace_one", None, 1200)
 
 
 def test_a_curator_that_changes_nothing_is_not_refuted(one_pair, monkeypatch):
