@@ -104,6 +104,24 @@ def to_codes(y: Floats, sizes: Sequence[int], rng: Generator) -> list[Ints]:
     return codes
 
 
+def balanced(y: Floats, shares: Floats, rounds: int = 30) -> Floats:
+    """What to multiply the coordinates with, so that `chosen` takes each as often as its share says.
+
+    >>> y = np.array([[0.5, 0.5, -0.2, 0.3], [0.1, 0.1, 0.6, 0.3]])
+    >>> w = balanced(y, np.array([0.5, 0.5]))
+    >>> p = w[:, None] * np.maximum(y, 0)
+    >>> (p / p.sum(axis=0)).mean(axis=1).round(3).tolist()
+    [0.5, 0.5]
+    """
+    due = np.maximum(shares, 0.0)
+    large, weights = np.maximum(y, 0.0), np.ones(len(y))
+    for _ in range(rounds if due.any() else 0):
+        each = weights[:, None] * large + 1e-9
+        found = (each / each.sum(axis=0)).mean(axis=1)
+        weights = np.clip(weights * (due / due.sum()) / found, 2.0**-10, 2.0**10)
+    return rounded(weights)
+
+
 def chosen(y: Floats, rng: Generator) -> Ints:
     """One code for each row (one column each), by its coordinates: as likely as they are large.
 

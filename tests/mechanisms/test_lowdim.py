@@ -495,7 +495,7 @@ def test_a_nominal_column_keeps_its_shares_and_goes_with_the_numbers(inside):
     assert "missing site" not in {charge.question.step for charge in bill}  # it is one of its categories
     table = check_valid(model, omega, 40_000)
     share = np.bincount(table["site"], minlength=4) / 40_000
-    assert share == pytest.approx(np.bincount(codes["site"]) / 40_000, abs=0.05)
+    assert share == pytest.approx(np.bincount(codes["site"]) / 40_000, abs=0.02)
 
     def gap(made):
         return (made["x0"][made["site"] == 1].mean() - made["x0"][made["site"] == 2].mean()) / GRID
