@@ -2,6 +2,7 @@
 
     python -m venv peer && peer/bin/pip install 'opendp[mbi,polars]==0.16.0' pandas
     peer/bin/python benchmarks/peer_opendp.py DATA mst OUT.csv [--epsilon 1] [--delta 1e-9] [--bins 32]
+                                                [--queries 3] [--megabytes 80]
     python DATA/../tools/evaluate.py DATA/adult/train.csv DATA/adult/test.csv OUT.csv DATA/adult/schema.json
 
 It gets the largest rho whose zCDP implies (epsilon, delta), the schema's categories, and equal bins between the
@@ -26,6 +27,10 @@ parser.add_argument("out")
 parser.add_argument("--epsilon", type=float, default=1.0)
 parser.add_argument("--delta", type=float, default=1e-9)
 parser.add_argument("--bins", type=int, default=32)
+parser.add_argument(
+    "--queries", type=int, default=3, help="AIM: columns of the tables it chooses from, at most"
+)
+parser.add_argument("--megabytes", type=float, default=80.0, help="AIM: size of its model, at most")
 parser.add_argument("--method", choices=["sample", "round"], default="sample")
 given = parser.parse_args()
 
@@ -60,7 +65,8 @@ start = time.process_time()
 context = dp.Context.compositor(
     data=table.lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=low)
 )
-algorithm = {"mst": dp.mbi.MST, "aim": dp.mbi.AIM}[given.model]()
+aim = {"queries": given.queries, "max_size": given.megabytes}
+algorithm = dp.mbi.MST() if given.model == "mst" else dp.mbi.AIM(**aim)
 fitted = context.query(rho=low).contingency_table(keys=keys, cuts=cuts, algorithm=algorithm).release()
 made = fitted.synthesize(rows=len(table), method=given.method)
 print(f"{given.model}: rho {low:.5f}, {time.process_time() - start:.0f} s of CPU", flush=True)
