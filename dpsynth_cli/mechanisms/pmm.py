@@ -155,12 +155,13 @@ def points(
         picks = [[_inside(tree, a, column) for tree in trees] for a, column in enumerate(columns)]
         blocks = -(-rows // ROWS)
         for b in range(blocks):
-            parts = np.split(leaves[b::blocks], [-(-(end - b) // blocks) for end in ends[1:-1]])
-            mixed = rng.permutation(sum(map(len, parts)))
+            own = leaves[b::blocks].astype(np.intp)
+            parts = np.split(own, [-(-(end - b) // blocks) for end in ends[1:-1]])
+            mixed = rng.permutation(len(own))
             block = {
                 column.name: np.concatenate(
                     [pick(part, rng) for pick, part in zip(picks[a], parts, strict=True)]
-                )[mixed]
+                ).take(mixed)
                 for a, column in enumerate(columns)
             }
             if strata:
@@ -199,12 +200,14 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
     first, width = code_ranges((column.size, column.nullable), tree.order.count(a))
 
     def codes(leaf: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        cell = cells[leaf]
+        cell = cells.take(leaf)
         if tree.quantiles is not None:
             return tree.quantiles[a].codes(uniform_ranks(cell, rng))
         step = rng.random(len(cell))
-        step *= width[cell]
-        return np.asarray(first[cell] + step.astype(np.int64))
+        step *= width.take(cell)
+        code = step.astype(np.int64)
+        code += first.take(cell)
+        return code
 
     return codes
 

@@ -93,9 +93,13 @@ def descend(
         known = np.zeros_like(pair) if spread is None else spread[j].reshape(-1, 2)
         share = rooms[j][::2] / np.maximum(rooms[j - 1], 1e-300)
         left = rule(Siblings(pair[:, 0], pair[:, 1], known[:, 0], known[:, 1], parent, share))
-        left = np.clip(left, 0.0, parent)
-        left = np.where(share >= 1, parent, np.where(share <= 0, 0.0, left))
-        parent = np.stack([left, parent - left], axis=1).ravel()
+        left = np.clip(left, 0.0, parent, out=left)
+        left[share <= 0] = 0.0
+        np.copyto(left, parent, where=share >= 1)
+        children = np.empty(2 * len(parent))
+        children[::2] = left
+        np.subtract(parent, left, out=children[1::2])
+        parent = children
     return parent
 
 

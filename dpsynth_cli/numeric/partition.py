@@ -8,7 +8,7 @@ halving is values against missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,13 +73,13 @@ def code_ranges(column: Size, bits: int) -> tuple[Ints, Ints]:
     return first, count
 
 
-def along(order: Sequence[int], axis: int) -> NDArray[np.uint32]:
-    """For each of the 2^len(order) cells, by path from the root, its cell along one axis.
+def along(order: Sequence[int], axis: int) -> NDArray[Any]:
+    """For each of the 2^len(order) cells, by path from the root, its cell along one axis, in a small type.
 
     >>> along((0, 1, 0), 0).tolist()
     [0, 1, 0, 1, 2, 3, 2, 3]
     """
-    cell = np.zeros(1, np.uint32)
+    cell = np.zeros(1, np.min_scalar_type(2 ** list(order).count(axis) - 1))
     for turn in order:
         cell = np.repeat(cell, 2)
         if turn == axis:

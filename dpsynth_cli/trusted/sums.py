@@ -28,7 +28,6 @@ class Tally:
         self.rows = 0
         self._finer = finer_trees(self.questions)
         self._sums: list[Ints | None] = []
-        self._pending: dict[int, list[np.ndarray]] = {}
         self._rows_of: dict[int, list[Ints]] = {}
         for number, question in enumerate(self.questions):
             own = number not in self._finer and not isinstance(question.statistic, RowScores)
@@ -50,7 +49,7 @@ class Tally:
 
     def partial(self) -> Partial:
         """Rows and sums so far (row scores as they are): all that another machine needs to know. Raw data."""
-        found = list(self._flushed())
+        found = list(self._sums)
         for number, scores in self._rows_of.items():
             found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
         return self.rows, found
@@ -67,13 +66,12 @@ class Tally:
 
     def sums(self) -> list[Ints]:
         """The exact sum of each question, blocks one after the other; row scores in any order of the rows."""
-        sums = self._flushed()
         answers: list[Ints] = []
         for number, question in enumerate(self.questions):
             if number in self._rows_of:
                 answers.append(np.concatenate([np.zeros(0, np.int64), *self._rows_of[number]]))
                 continue
-            finest = sums[self._finer.get(number, number)]
+            finest = self._sums[self._finer.get(number, number)]
             assert finest is not None
             if number in self._finer:
                 lengths = lengths_of(self.questions[self._finer[number]], self.omega)
@@ -92,9 +90,9 @@ class Tally:
             case Total() | CellCounts(cells=Cells(axes=())) if question.by is None:
                 total += batch.rows
             case Total():
-                self._count(number, batch.numbers(Cells(()), question.by))
+                _count(total, batch.numbers(Cells(()), question.by))
             case CellCounts(cells=cells):
-                self._count(number, batch.numbers(cells, question.by))
+                _count(total, batch.numbers(cells, question.by))
             case CellSums():
                 self._add_cell_sums(total, question, question.statistic, batch)
             case Moments() | Gram():
@@ -115,20 +113,9 @@ class Tally:
             first += length // sum(widths)
         total += np.concatenate(flat)
 
-    def _count(self, number: int, cells: np.ndarray) -> None:
-        # Small batches wait until there are enough of them: a count costs as much as it has cells.
-        waiting = self._pending.setdefault(number, [])
-        waiting.append(cells)
-        total = self._sums[number]
-        assert total is not None
-        if 2 * sum(map(len, waiting)) >= len(total):
-            total += np.bincount(np.concatenate(waiting), minlength=len(total))
-            waiting.clear()
 
-    def _flushed(self) -> list[Ints | None]:
-        for number, waiting in self._pending.items():
-            total = self._sums[number]
-            if waiting and total is not None:
-                total += np.bincount(np.concatenate(waiting), minlength=len(total))
-                waiting.clear()
-        return self._sums
+def _count(total: Ints, cells: np.ndarray) -> None:
+    if len(total) <= len(cells):
+        total += np.bincount(cells, minlength=len(total))
+    else:  # a count of its own would cost as much as it has cells
+        np.add.at(total, cells, 1)
