@@ -173,8 +173,11 @@ def _write_parquet(sink: _Sink, columns: Sequence[Column], groups: Iterator[list
     packing = {
         name: _packing(array) for name, array in zip(schema.names, head[0] if head else empty, strict=True)
     }
+    # Every group has all labels, so their least and greatest would help no reader; to find them takes time.
+    described = [column.name for column in columns if not column.categorical]
+    options = {"use_dictionary": few, "compression": packing, "write_statistics": described}
     rows = 0
-    with parquet.ParquetWriter(sink, schema, use_dictionary=few, compression=packing) as writer:
+    with parquet.ParquetWriter(sink, schema, **options) as writer:
         for arrays in chain(head, groups):
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema), row_group_size=GROUP)
             rows += len(arrays[0])

@@ -19,6 +19,8 @@ from dpsynth_cli.questions import Bins, Halves, Ints
 from dpsynth_cli.trusted.shapes import axis_cells
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
+WIDE = 2**21  # of up to this many, if their cells are so narrow that little else helps
+STEPS = 16  # edges of a bucket that are passed one by one
 FEW = 8  # edges that a number is compared with one by one
 
 
@@ -36,12 +38,20 @@ def column_cells(axis: Halves | Bins, u: np.ndarray, column: Column) -> np.ndarr
     if isinstance(axis, Halves):
         return _halved(u, column, axis.bits)
     # Codes with the same high bits are mostly in one cell: only the others are looked for.
-    shift, first, more = _buckets(axis, column)
+    shift, first, more, steps = _buckets(axis, column)
+    if steps > STEPS and column.codes <= WIDE:
+        return _wide_table(axis).take(u)
     bucket = u >> shift
     cell = first.take(bucket)
     rest = np.flatnonzero(more.take(bucket))
-    if len(rest):
-        cell[rest] = np.searchsorted(_inner_edges(axis), u[rest], side="right")
+    code, inner = u.take(rest), _inner_edges(axis)
+    if steps > STEPS:
+        cell[rest] = np.searchsorted(inner, code, side="right")
+        return cell
+    found, ends = cell.take(rest), np.append(inner, column.codes)
+    for _ in range(steps):  # past each edge in the bucket that is not above the code
+        found += ends.take(found) <= code
+    cell[rest] = found
     return cell
 
 
@@ -139,22 +149,30 @@ def _halved(u: np.ndarray, column: Column, bits: int) -> np.ndarray:
 def _table(axis: Halves | Bins, column: Column) -> np.ndarray | None:
     """The cell of every code; None where that is the code itself."""
     u = np.arange(column.codes, dtype=np.int64)
-    if isinstance(axis, Bins):
-        cell = np.searchsorted(_inner_edges(axis), u, side="right")
-    else:
-        cell = _halved(u, column, axis.bits)
+    cell = _cell_of_each(axis) if isinstance(axis, Bins) else _halved(u, column, axis.bits)
     return None if (cell == u).all() else cell.astype(holding(axis_cells(axis)))
 
 
+@lru_cache(maxsize=16)
+def _wide_table(axis: Bins) -> np.ndarray:
+    return _cell_of_each(axis)
+
+
+def _cell_of_each(axis: Bins) -> np.ndarray:
+    cells, edges = axis_cells(axis), np.asarray(axis.edges, dtype=np.int64)
+    return np.repeat(np.arange(cells, dtype=holding(cells)), edges[1:] - edges[:-1])
+
+
 @lru_cache(maxsize=64)
-def _buckets(axis: Bins, column: Column) -> tuple[int, np.ndarray, np.ndarray]:
-    """By how much to shift a code to its bucket; of each bucket its first cell, and whether it has more."""
+def _buckets(axis: Bins, column: Column) -> tuple[int, np.ndarray, np.ndarray, int]:
+    """By how much to shift a code to its bucket; of each bucket its first cell, and whether it has more; how
+    many more it has at most."""
     shift = max(0, (column.codes - 1).bit_length() - TABLE.bit_length() + 1)
     low = np.arange((column.codes - 1 >> shift) + 1, dtype=np.int64) << shift
     inner = _inner_edges(axis)
     first = np.searchsorted(inner, low, side="right")
     last = np.searchsorted(inner, low + (1 << shift) - 1, side="right")
-    return shift, first.astype(holding(axis_cells(axis))), first != last
+    return shift, first.astype(holding(axis_cells(axis))), first != last, int((last - first).max())
 
 
 @lru_cache(maxsize=64)

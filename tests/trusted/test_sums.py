@@ -27,7 +27,7 @@ from dpsynth_cli.questions import (
     Total,
 )
 from dpsynth_cli.trusted.batch import cells_of, path_of
-from dpsynth_cli.trusted.cells import centred, clipped
+from dpsynth_cli.trusted.cells import centred, clipped, column_cells
 from dpsynth_cli.trusted.checks import check_question
 from dpsynth_cli.trusted.shapes import columns_of, lengths_of
 from dpsynth_cli.trusted.sums import Tally
@@ -236,6 +236,19 @@ def test_bins_of_many_codes_are_found_by_their_edges(edges):
     u = np.arange(HUGE.codes, dtype=np.int32)
     cells = cells_of(Bins("t", edges), {"t": u}, OMEGA)
     assert (cells == np.searchsorted(edges[1:-1], u, side="right")).all()
+
+
+@pytest.mark.parametrize("codes", [2**21, 2**30])
+@pytest.mark.parametrize("close", [1, 16, 17, 300])
+def test_bins_of_a_wide_column_are_found_however_close_their_edges_are(codes, close):
+    """Up to 16 edges in a bucket are passed one by one; of more there is a table, or they are searched for."""
+    column = Column("x", "integer", lower=0, upper=codes - 1)
+    some = codes // 2
+    edges = (0, 5, *range(some, some + close), codes - 1, codes)
+    near = [edge + step for edge in edges for step in (-1, 0, 1)] + [some + 2**14, some + 2**15]
+    u = np.array([code for code in near if 0 <= code < codes], dtype=np.int32)
+    cells = column_cells(Bins("x", edges), u, column)
+    assert cells.tolist() == np.searchsorted(edges[1:-1], u, side="right").tolist()
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))
