@@ -6,16 +6,20 @@
 Tables are made in FOLDER (default: a temporary one, removed after): `places` with five columns in [0, 1], and
 `people` with 15 columns like those of a census. Every figure is CPU time (user and system, all threads) of a
 process of its own, start-up included; a ratio is to the process that reads the same columns and writes them
-again, at the same rows, run before and after. --write puts the tables into benchmarks/RESULTS.md, under this benchmark's own heading.
+again, at the same rows, run before and after. The part `large`, which is not made by default, takes 1e8 rows and
+a CSV file of 20 GB (65 GB of disk at most, half an hour). --write puts the tables into benchmarks/RESULTS.md, under this benchmark's own heading.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import math
 import os
 import platform
 import re
+import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -232,16 +236,55 @@ def inputs_table(folder: Path, rows: int) -> list[str]:
     ways: dict[str, list[object]] = {
         "CSV": ["-i", as_csv(table)],
         "1,000 Parquet files": ["-i", in_pieces(table)],
+        "gzipped CSV": ["-i", as_gzip(table)],
     }
     if has("distributed"):
         ways["Parquet, --engine dask"] = ["--engine", "dask"]
     for name, options in ways.items():
         found = released(folder, table, "marginals", 15, "", *options).seconds
         lines.append(f"| {name} | {found:.1f} | {found / base:.2f} |")
+    path, _ = spec(folder, table, "marginals", 15, "")
+    release = [*DPSYNTH, "release", path, "-q", "-i", "-", "--ledger", folder / "ledger.sqlite"]
+    piped = f"gzip -dc {shlex.quote(str(as_gzip(table)))} | {shlex.join(map(str, release))}"
+    found = cost("/bin/sh", "-c", piped).seconds
+    lines.append(f"| gzipped CSV from a pipe, with gzip's own time | {found:.1f} | {found / base:.2f} |")
     lines.append(
         f"| (parsing that CSV with pyarrow alone) | {parsed.seconds:.1f} | {parsed.seconds / base:.2f} |"
     )
     print("\n".join(lines[2:]), flush=True)
+    return lines
+
+
+def large_table(folder: Path) -> list[str]:
+    """A hundred million rows, and 20 GB of CSV; every table is removed after its line."""
+    lines = [
+        "| table | mechanism | CPU s | reading and writing it | ratio | peak MB |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for kind, mechanism, count in (("places", "pmm", 2), ("people", "marginals", 15)):
+        table = make(folder, kind, 10**8)
+        theirs = copied(folder, table, count).seconds
+        ours = released(folder, table, mechanism, count, "")
+        lines.append(
+            f"| 1e8 rows, {count} columns, Parquet | {mechanism} | {ours.seconds:.0f} | {theirs:.0f} | "
+            f"{ours.seconds / theirs:.2f} | {ours.megabytes:.0f} |"
+        )
+        print(lines[-1], flush=True)
+        table.unlink()
+    table = make(folder, "people", 10**6)
+    head, _, body = as_csv(table).read_bytes().partition(b"\n")
+    long, times = folder / "long.csv", -(-(20 * 10**9) // len(body))
+    with open(long, "wb") as target:
+        target.write(head + b"\n")
+        for _ in range(times):
+            target.write(body)
+    ours = released(folder, table, "marginals", 15, "", "-i", long)
+    lines.append(
+        f"| {long.stat().st_size / 1e9:.0f} GB of CSV, {times:,}e6 rows, 15 columns | marginals | {ours.seconds:.0f} | "
+        f"not measured | | {ours.megabytes:.0f} |"
+    )
+    print(lines[-1], flush=True)
+    long.unlink()
     return lines
 
 
@@ -253,6 +296,14 @@ def as_csv(table: Path) -> Path:
         with pq.ParquetFile(table) as file, open(path, "wb") as target:
             for number, batch in enumerate(file.iter_batches(2**18)):
                 csv.write_csv(batch, target, csv.WriteOptions(include_header=number == 0))
+    return path
+
+
+def as_gzip(table: Path) -> Path:
+    path = table.with_suffix(".csv.gz")
+    if not path.exists():
+        with open(as_csv(table), "rb") as source, gzip.open(path, "wb", 6) as target:
+            shutil.copyfileobj(source, target)
     return path
 
 
@@ -328,7 +379,9 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=float, nargs="+", default=[1e5, 1e6, 1e7])
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--parts", nargs="+", help="start, noise, rows, widths, inputs; all by default")
+    parser.add_argument(
+        "--parts", nargs="+", help="start, noise, rows, widths, inputs; all by default; large"
+    )
     known = sorted({mechanism for mechanism, *_ in CASES.values()})
     parser.add_argument("--only", nargs="+", default=[], choices=known, help="mechanisms")
     parser.add_argument("--write", action="store_true", help="into benchmarks/RESULTS.md")
@@ -352,9 +405,11 @@ def main() -> None:
                 f"CPU seconds as columns are added ({min(sizes):,} rows).",
                 widths_table(folder, min(sizes)),
             ],
+            "large": lambda: ["More than memory holds.", large_table(folder)],
             "inputs": lambda: [f"Other ways in ({middle:,} rows).", inputs_table(folder, middle)],
         }
-        parts = [line for name in given.parts or measured for line in measured[name]()]
+        wanted = given.parts or [name for name in measured if name != "large"]
+        parts = [line for name in wanted for line in measured[name]()]
     if given.write:
         write(ROOT / "benchmarks" / "RESULTS.md", parts)
 
