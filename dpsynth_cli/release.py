@@ -35,6 +35,7 @@ from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.source import system_source
 
 
@@ -141,11 +142,19 @@ def _finish(
     bill: list[Charge] = []
     noted = _noted(ledger, partial)
 
+    seen: Sample | None = None
+
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
+        nonlocal seen
         progress("reading", 0, scan.size)
-        return engine.sum_over(
-            scan, spec.domain, questions, lambda done: progress("reading", done, scan.size)
+        looked = Sample(ROWS)  # for `utility`, from the first pass that reads every column
+        whole = set(columns_of(questions)) == {column.name for column in scan.columns}
+        watch = [looked.add] if engine.watches and whole and not seen else []
+        found, rows = engine.sum_over(
+            scan, spec.domain, questions, lambda done: progress("reading", done, scan.size), *watch
         )
+        seen = looked if watch else seen
+        return found, rows
 
     def before_rows() -> None:
         # Exactly one process may go on: of two with the same charge, one cannot mark it.
@@ -175,7 +184,7 @@ def _finish(
     made = Sample(ROWS)
     pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
-        useful = utility(spec, scan, made, progress)
+        useful = utility(spec, scan, made, progress, seen)
         steward = audit.steward_audit(public, spec.input, files.named(), useful)
         hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
         hashes["public_audit"] = sha256(audit.as_text(public))
@@ -193,7 +202,7 @@ def _finish(
 
 def _right(engine: Engine | None, scan: Scan) -> Engine:
     """The engine, if it can read the table; one machine if none is named."""
-    engine = engine or Engine(sum_over)
+    engine = engine or Engine(sum_over, watches=True)
     engine.check(scan)
     return engine
 

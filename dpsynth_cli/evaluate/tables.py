@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -55,35 +56,43 @@ class Table:
 class Sample:
     """At most `most` rows of blocks that pass by, all equally likely, in their order.
 
-    Which rows are kept depends on the seed and on their places alone, not on how they were cut into blocks.
+    Which rows are kept depends on the seed and on their places alone. Blocks come one after the other,
+    however they were cut; or they are pieces with numbers, in any order and from several threads.
     """
 
     def __init__(self, most: int | None, seed: int = 0) -> None:
-        self._most, self._rng = most, np.random.default_rng(seed)
+        self._most, self._seed, self._rng = most, seed, np.random.default_rng(seed)
         self._blocks: list[Mapping[str, NDArray[Any]]] = []
         self._keys: list[NDArray[np.float64]] = []
+        self._places: list[Ints] = []
         self._held, self._limit = 0, np.inf
+        self._one_at_a_time = Lock()
         self.rows = 0
 
-    def add(self, block: Mapping[str, NDArray[Any]]) -> None:
-        kept = self.choose(len(next(iter(block.values()))))
-        self.hold({name: values.take(kept) for name, values in block.items()})
+    def add(self, block: Mapping[str, NDArray[Any]], piece: int | None = None) -> None:
+        with self._one_at_a_time:
+            kept = self.choose(len(next(iter(block.values()))), piece)
+            self.hold({name: values.take(kept) for name, values in block.items()})
 
-    def choose(self, count: int) -> Ints:
+    def choose(self, count: int, piece: int | None = None) -> Ints:
         """The places of those of the next so many rows that `hold` is to be given."""
+        first, rng = self.rows, self._rng
+        if piece is not None:
+            first, rng = piece << 32, np.random.default_rng((self._seed, piece))
         self.rows += count
         if self._most is None:
             return np.arange(count)
-        keys = self._rng.random(count)
+        keys = rng.random(count)
         kept = np.flatnonzero(keys < self._limit)
         self._keys.append(keys.take(kept))
+        self._places.append(first + kept)
         self._held += len(kept)
         return kept
 
     def hold(self, block: Mapping[str, NDArray[Any]]) -> None:
         self._blocks.append(block)
         if self._most is not None and self._held > 2 * self._most:
-            self._shrink()
+            self._shrink(self._most)
 
     def watching(self, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> Iterator[Mapping[str, NDArray[Any]]]:
         """The same blocks, each seen before it goes on."""
@@ -92,21 +101,23 @@ class Sample:
             yield block
 
     def table(self, domain: Domain) -> Table:
-        if self._most is not None and self._held > self._most:
-            self._shrink()
+        if self._most is not None and self._blocks:
+            self._shrink(self._most)
         none = np.zeros(0, np.int64)
         codes = {c.name: np.concatenate([b[c.name] for b in self._blocks] or [none]) for c in domain}
         return Table(codes, self.rows)
 
-    def _shrink(self) -> None:
-        assert self._most is not None
-        keys = np.concatenate(self._keys)
-        kept = np.sort(np.argpartition(keys, self._most)[: self._most])
+    def _shrink(self, most: int) -> None:
+        """One block of the rows with the least keys, by their places."""
+        keys, places = np.concatenate(self._keys), np.concatenate(self._places)
+        kept = np.argsort(places)
+        if len(keys) > most:
+            self._limit = float(np.partition(keys, most - 1)[most - 1])
+            kept = kept[keys[kept] <= self._limit]
         self._blocks = [
             {name: np.concatenate([b[name] for b in self._blocks])[kept] for name in self._blocks[0]}
         ]
-        self._keys, self._held = [keys[kept]], self._most
-        self._limit = float(self._keys[0].max(initial=0.0))
+        self._keys, self._places, self._held = [keys[kept]], [places[kept]], len(kept)
 
 
 def read_table(
@@ -125,9 +136,9 @@ def scanned(scan: Scan, domain: Domain, most: int | None, progress: Progress) ->
 
     sample = Sample(most)
     progress("evaluating", 0, scan.size)
-    for piece in scan.pieces():
+    for number, piece in enumerate(scan.pieces()):
         arrays, ruined = scan.cells(piece)
-        kept = sample.choose(len(next(iter(arrays.values()))) + ruined)
+        kept = sample.choose(len(next(iter(arrays.values()))) + ruined, number)
         sample.hold(encoded(scan.columns, *some(arrays, kept)))
         progress("evaluating", piece.size, scan.size)
     return sample.table(domain)

@@ -15,8 +15,11 @@ from dpsynth_cli.trusted.scan import Scan
 ROWS = 50_000
 
 
-def utility(spec: Spec, scan: Scan, made: Sample, progress: Progress) -> dict[str, Any] | None:
-    """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against one of the real rows.
+def utility(
+    spec: Spec, scan: Scan, made: Sample, progress: Progress, seen: Sample | None = None
+) -> dict[str, Any] | None:
+    """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against one of the real rows,
+    which is made in a pass of its own if it was not `seen` in another.
 
     A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """
@@ -27,7 +30,7 @@ def utility(spec: Spec, scan: Scan, made: Sample, progress: Progress) -> dict[st
     plan = Judged(metrics, wanted.target, references=set(wanted.metrics) != set(QUICK))
     confidential = {"confidential": True, "sample_rows": ROWS, "notes": notes}
     try:
-        real = scanned(scan, spec.domain, ROWS, progress)
+        real = seen.table(spec.domain) if seen else scanned(scan, spec.domain, ROWS, progress)
         return confidential | judge(real, made.table(spec.domain), spec.domain, plan, None, progress)
     except DpsynthError as error:
         return confidential | {"failed": error.happened, "metrics": {}}

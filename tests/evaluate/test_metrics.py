@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
@@ -21,7 +24,8 @@ from dpsynth_cli.evaluate.moments import moment_errors
 from dpsynth_cli.evaluate.propensity import fitted, propensity
 from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, scanned, uniform
 from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
-from dpsynth_cli.questions import no_progress
+from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, no_progress
+from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.read import open_scan
 
 MIXED = Domain(
@@ -264,8 +268,8 @@ def test_a_sample_of_a_file_is_one_of_its_codes(tmp_path):
     )
     scan = open_scan(str(tmp_path / "t.csv"), columns)
     whole = Sample(300)
-    for piece in scan.pieces():
-        whole.add(scan.encode(piece))
+    for number, piece in enumerate(scan.pieces()):
+        whole.add(scan.encode(piece), number)
     expected = whole.table(Domain(columns))
     assert 20 < np.count_nonzero(expected.codes["x"] == 1000) < 70  # 143 of 1000 are ruined
     for most, codes in ((300, expected.codes), (None, scan.encode(next(iter(scan.pieces()))))):
@@ -273,6 +277,21 @@ def test_a_sample_of_a_file_is_one_of_its_codes(tmp_path):
         assert found.rows == 1000
         for name in ("x", "s"):
             assert (found.codes[name] == codes[name]).all()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_keep_the_rows_that_a_pass_of_its_own_keeps(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr("dpsynth_cli.trusted.read_parquet.BATCH", 500)
+    column = Column("x", "integer", lower=0, upper=9999)
+    pq.write_table(pa.table({"x": np.arange(10_000)}), tmp_path / "t.parquet")
+    scan, domain, sample = open_scan(str(tmp_path / "t.parquet"), (column,)), Domain((column,)), Sample(700)
+    asked = Question("n", CellCounts(Cells((Bins("x", (0, 10_000)),))), Fraction(1))
+    _, rows = sum_over(scan, domain, [asked], watch=sample.add, workers=workers)
+    kept, alone = sample.table(domain), scanned(scan, domain, 700, no_progress)
+    assert (rows, kept.rows, alone.rows, len(kept)) == (10_000, 10_000, 10_000, 700)
+    assert (kept.codes["x"] == alone.codes["x"]).all()
+    assert (np.diff(kept.codes["x"]) > 0).all()
+    assert np.bincount(kept.codes["x"] // 1000).min() > 28  # 70 expected, sd 7.9: beyond 5 sd
 
 
 def test_references_are_what_they_say():

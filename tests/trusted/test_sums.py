@@ -241,7 +241,7 @@ def test_bins_of_many_codes_are_found_by_their_edges(edges):
 @pytest.mark.parametrize("codes", [2**21, 2**30])
 @pytest.mark.parametrize("close", [1, 16, 17, 300])
 def test_bins_of_a_wide_column_are_found_however_close_their_edges_are(codes, close):
-    """Up to 16 edges in a bucket are passed one by one; of more there is a table, or they are searched for."""
+    """Up to 16 edges in a bucket are passed one by one; more are in a table, or searched for."""
     column = Column("x", "integer", lower=0, upper=codes - 1)
     some = codes // 2
     edges = (0, 5, *range(some, some + close), codes - 1, codes)

@@ -24,6 +24,7 @@ class Adds(Protocol):
 
 
 A = TypeVar("A", bound=Adds)
+Watch = Callable[[Codes, int], None]  # of a piece's codes and its number, in any thread
 
 
 def sum_over(
@@ -31,6 +32,7 @@ def sum_over(
     omega: Domain,
     questions: Sequence[Question],
     progress: Progress = lambda done: None,
+    watch: Watch | None = None,
     workers: int | None = None,
 ) -> tuple[list[Ints], int]:
     """The exact sums of the questions over all rows, and the number of rows.
@@ -43,27 +45,34 @@ def sum_over(
         tally = Tally(questions, omega)
         tally.add({}, scan.count_rows())
         return tally.sums(), tally.rows
-    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, workers)
+    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, watch, workers)
     for tally in rest:
         first.merge(tally.partial())
     return first.sums(), first.rows
 
 
 def added_up(
-    scan: Scan, make: Callable[[], A], progress: Progress = lambda done: None, workers: int | None = None
+    scan: Scan,
+    make: Callable[[], A],
+    progress: Progress = lambda done: None,
+    watch: Watch | None = None,
+    workers: int | None = None,
 ) -> list[A]:
     """One tally a worker, together holding every row of the scan once."""
     count = workers or min(4, os.cpu_count() or 1)
-    waiting: Queue[Piece | None] = Queue(maxsize=2 * count)
+    waiting: Queue[tuple[int, Piece] | None] = Queue(maxsize=2 * count)
     tallies = [make() for _ in range(count)]
     failures: list[BaseException] = []
 
     def work(tally: A, ended: Event) -> None:
-        while (piece := waiting.get()) is not None:
+        while (given := waiting.get()) is not None:
             if failures:
                 continue  # drain the queue, so that the reader is never stuck
             try:
+                number, piece = given
                 codes = scan.encode(piece)
+                if watch:
+                    watch(codes, number)
                 tally.add(codes, len(next(iter(codes.values()))))
             except BaseException as failure:  # handed to the caller below
                 failures.append(failure)
@@ -81,8 +90,8 @@ def added_up(
     for thread in threads:
         thread.start()
     try:
-        for piece in scan.pieces():
-            waiting.put(piece)
+        for number, piece in enumerate(scan.pieces()):
+            waiting.put((number, piece))
             progress(piece.size)
             if failures:
                 break
