@@ -171,6 +171,18 @@ def test_parquet_has_the_declared_types(tmp_path):
     assert set(pq.read_table(path)["stage"].to_pylist()) == {"low", "mid", "high"}
 
 
+def test_parquet_is_packed_where_that_saves_something(tmp_path):
+    columns = [Column(name, "continuous", lower=0.0, upper=1.0) for name in ("digits", "mostly_0")]
+    columns.append(Column("n", "integer", lower=0, upper=10**6))
+    rng = np.random.default_rng(0)
+    codes = {"digits": rng.integers(GRID, size=9000), "n": rng.integers(10**6, size=9000)}
+    codes["mostly_0"] = np.where(rng.random(9000) < 0.9, 0, codes["digits"])
+    write_table(str(tmp_path / "t.parquet"), columns, blocks(codes, 999), 9000).publish()
+    group = pq.ParquetFile(tmp_path / "t.parquet").metadata.row_group(0)
+    packing = {group.column(i).path_in_schema: group.column(i).compression for i in range(3)}
+    assert packing == {"digits": "UNCOMPRESSED", "mostly_0": "SNAPPY", "n": "SNAPPY"}
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_an_empty_table_has_its_columns(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
