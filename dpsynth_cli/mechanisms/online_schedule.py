@@ -25,7 +25,7 @@ def due(clock: int, per_doubling: int) -> int:
     past = per_doubling * math.log2(clock)
     if abs(past - round(past)) > 1e-6:  # the error of floats is below 1e-8
         return math.floor(past) + 1
-    return (clock**per_doubling).bit_length()
+    return int(clock**per_doubling).bit_length()
 
 
 # --- blocks ------------------------------------------------------------------------------------------
