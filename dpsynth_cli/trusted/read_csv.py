@@ -158,11 +158,11 @@ class CsvScan:
                 stream.close()
 
     def _blocks(self, raw: Any, stream: Any, at: int = 0) -> Iterator[Piece]:
-        if self.csv.multiline:
-            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, self._block, self._max_line))
         block = self._block
         if self.size is not None and not isinstance(stream, gzip.GzipFile):
-            block = min(block, self.size + 1)  # a small file needs no more room than it has bytes
+            block = min(block, max(self.size, 2**16))  # a small file needs no more room than it has bytes
+        if self.csv.multiline:
+            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, block, self._max_line))
         for data, ruined in lines.line_blocks(stream, block, self._max_line):
             before, at = at, raw.tell()
             yield Piece(data, at - before, ruined)

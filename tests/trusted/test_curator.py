@@ -118,8 +118,9 @@ def test_a_price_that_is_known_is_charged_again_and_for_this_budget():
 
 def test_a_float_share_is_refused_though_the_price_of_its_equal_is_known():
     charge_for(level(1, Fraction(1, 2)), OMEGA, Accountant.pure(Fraction(1)))
-    with pytest.raises(TypeError, match="must be a Fraction"):
-        charge_for(level(1, 0.5), OMEGA, Accountant.pure(Fraction(1)))
+    for share in (0.5, np.float32(0.5)):
+        with pytest.raises(TypeError, match="must be a Fraction"):
+            charge_for(level(1, share), OMEGA, Accountant.pure(Fraction(1)))
 
 
 def test_noise_that_would_not_fit_is_refused_before_any_row_is_read():
