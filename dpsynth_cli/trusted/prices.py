@@ -56,7 +56,9 @@ class Charge:
 
 def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Charge:
     """The bill for one question; nothing is charged or read by asking for it."""
-    if not isinstance(question.share, Fraction | int):  # equal to an exact share whose price is known, perhaps
+    if not isinstance(
+        question.share, Fraction | int
+    ):  # equal to an exact share whose price is known, perhaps
         raise TypeError("a share must be a Fraction: a float is not the number that was meant")
     return _charge_for(question, omega, accountant.currency, accountant.total)
 
