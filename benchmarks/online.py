@@ -26,6 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.pmm_accuracy import data, w1_line, w1_square
+from benchmarks.scale import ENVIRONMENT
 from dpsynth_cli.domain import GRID
 from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.questions import Model
@@ -262,7 +263,7 @@ def whole(folder: str, kind: str) -> None:
         f"columns:\n{columns}"
     )
     dpsynth = (sys.executable, "-m", "dpsynth_cli", "stream")
-    subprocess.run([*dpsynth, "init", spec, *ledger], check=True)
+    subprocess.run([*dpsynth, "init", spec, *ledger], check=True, env=ENVIRONMENT)
     least: dict[str, float] = {}
     for number in range(7):
         for rows, name in (("1e6", "batch"), ("10", "ten")):
@@ -275,7 +276,7 @@ def whole(folder: str, kind: str) -> None:
                 ),
             ):
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(words, check=True)
+                subprocess.run(words, check=True, env=ENVIRONMENT)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
                 least[what] = min(spent, least.get(what, math.inf))

@@ -50,6 +50,16 @@ class Outcome:
     paid: Sequence[Answer] = ()
 
 
+@dataclass(frozen=True)
+class Receipt:
+    """What a release gave: for people and for programs."""
+
+    release_id: str
+    rows: int
+    files: dict[str, str]
+    public: dict[str, Any]
+
+
 def run(spec: Spec, ask: Ask) -> Outcome:
     """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget."""
     try:

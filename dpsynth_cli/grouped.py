@@ -15,13 +15,13 @@ import numpy as np
 
 from dpsynth_cli import audit
 from dpsynth_cli.canonical import sha256
-from dpsynth_cli.compose import about
+from dpsynth_cli.compose import Receipt, about
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.questions import Block, Ints, Progress, no_progress
-from dpsynth_cli.release import Receipt, refunding
+from dpsynth_cli.release import refunding
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted import groups
 from dpsynth_cli.trusted.ledger import Ledger

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpsynth_cli import audit
 from dpsynth_cli.canonical import sha256
-from dpsynth_cli.compose import about, accountant_of, compose, draw, replay, run
+from dpsynth_cli.compose import Receipt, about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -37,16 +37,6 @@ from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.source import system_source
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What a release gave: for people and for programs."""
-
-    release_id: str
-    rows: int
-    files: dict[str, str]
-    public: dict[str, Any]
 
 
 def release(

@@ -21,7 +21,7 @@ from typing import Any
 
 from dpsynth_cli import audit
 from dpsynth_cli.canonical import canonical, sha256
-from dpsynth_cli.compose import Outcome, accountant_of, compose
+from dpsynth_cli.compose import Outcome, Receipt, accountant_of, compose
 from dpsynth_cli.errors import (
     NOTHING_SPENT,
     BudgetError,
@@ -34,7 +34,6 @@ from dpsynth_cli.errors import (
 from dpsynth_cli.files import Files, publishing
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import Receipt
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, partition_of

@@ -117,7 +117,7 @@ def _sparse_model(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[M
         if (question, total) != (as_json(Question("n", Total(), Fraction(0))), clock):
             raise VerificationError("the transcript has another number of events than it says.", "")
     told = [(question, answer.lengths, answer.noise, answer.sd) for question, answer in counts]
-    due = [(as_json(charge.question), charge.lengths, SPARSE, charge.price.sd) for charge in bill]
+    due = [(charge.asked, charge.lengths, SPARSE, charge.price.sd) for charge in bill]
     if others or (first, last) != (1, release) or told != due:
         raise VerificationError("the transcript has other answers than sparse counting gives.", "")
     levels = {(len(answer.values) - 1).bit_length(): answer.values for _, answer in counts}

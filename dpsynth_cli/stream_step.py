@@ -102,5 +102,5 @@ def _check_segments(state: StreamState, spec: Spec, release: int, clock: int) ->
     questions = online.sparse_questions(r, spec.domain, params)
     for charge, counts in zip(sparse_bill(spec, questions), counters.output().values(), strict=True):
         answer = Answer(counts, (len(counts),), SPARSE, charge.price.sd)
-        answers.append((as_json(charge.question), answer))
+        answers.append((charge.asked, answer))
     state.blocks = [(1, release, answers)]

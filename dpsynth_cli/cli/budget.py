@@ -39,7 +39,7 @@ DatasetArgument = Annotated[
 ]
 
 
-@app.command()
+@app.command("init")
 def init(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Make an empty ledger if there is none, and say where it is."""
     book = _ledger(ledger)
@@ -53,7 +53,7 @@ def init(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
         typer.echo(f"There is a ledger with {_count(number, 'entry', 'entries')}: {book.path}")
 
 
-@app.command()
+@app.command("grant")
 def grant(
     dataset: Annotated[str, typer.Argument(help="The data set, as privacy.dataset in its specs.")],
     epsilon: Annotated[str, typer.Argument(help="What all its releases together may spend, or more of it.")],
@@ -94,7 +94,7 @@ def grant(
         )
 
 
-@app.command()
+@app.command("show")
 def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """What each data set was granted, has spent and has left."""
     book = _ledger(ledger)
@@ -108,7 +108,7 @@ def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: 
         print_table(["data set", "counted in", "granted", "spent", "left", "releases"], rows)
 
 
-@app.command()
+@app.command("log")
 def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Every entry of the ledger, in order."""
     book = _ledger(ledger)
@@ -127,7 +127,7 @@ def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: J
         print_table(["entry", "time", "data set", "kind", "release", "what"], rows)
 
 
-@app.command()
+@app.command("verify")
 def verify(
     head: Annotated[
         str | None,

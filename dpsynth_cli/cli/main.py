@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -70,13 +72,29 @@ def _top(
     pass
 
 
+def narrowed(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """Only the command that is asked for, if one is: Typer looks at every option of all that it is given."""
+    asked = [command for command in app.registered_commands if command.name in words[:1]]
+    groups = [group for group in app.registered_groups if group.name in words[:1]]
+    if not asked and not groups:
+        return app
+    one = copy(app)
+    one.registered_commands = asked
+    one.registered_groups = [copy(group) for group in groups]
+    for group in one.registered_groups:
+        assert group.typer_instance is not None
+        group.typer_instance = narrowed(group.typer_instance, words[1:])
+    return one
+
+
 def run() -> None:
     """Run the command line and exit with the contract's codes."""
     stopping.watch()
+    gc.set_threshold(50_000)  # modules make objects by the thousand, and looking for garbage there finds none
     if not isinstance(sys.stdout, _Forgiving):  # called again in one process
         sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(narrowed(app, sys.argv[1:])(standalone_mode=False))
     except DpsynthError as error:
         _say(f"Error: {error}")
         sys.exit(error.exit_code)

@@ -21,7 +21,7 @@ from dpsynth_cli.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release import Receipt
+    from dpsynth_cli.compose import Receipt
     from dpsynth_cli.stream import Status
     from dpsynth_cli.trusted.ledger import Ledger
 
@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command("init")
 def init(
     spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False, quiet: Quiet = False
 ) -> None:
@@ -50,7 +50,7 @@ def init(
         typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
 
 
-@app.command()
+@app.command("push")
 def push(
     spec: SpecPath,
     batch_id: Annotated[
@@ -91,7 +91,7 @@ def push(
         _tell(now, receipt)
 
 
-@app.command()
+@app.command("publish")
 def publish(
     spec: SpecPath,
     output: Output = None,
@@ -115,7 +115,7 @@ def publish(
         _show(receipt)
 
 
-@app.command()
+@app.command("status")
 def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False) -> None:
     """Where a stream stands: pushes, releases, and when the next one is due."""
     from dpsynth_cli import stream

@@ -79,15 +79,16 @@ def ask_block(
     """Measure the events of one block: their number, then pmm's levels of a tree as deep as that allows."""
     columns = omega.modelled
     if params.arrivals == "public":
-        total, rest = ask([Question("n", Total(), Fraction(0))])[0], share
+        root, lone = Question("n", Total(), Fraction(0)), _lone("counts", share)
     else:
         own, rest = _split(share, (split["total"], split["counts"]))
-        total = ask([Question("total", CellCounts(Cells(())), own)])[0]
+        root, lone = _lone("total", own), _lone("counts", rest)
+    (total,) = ask([root])
     n = float(total.values[0])
-    epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 0.1)
+    epsilon = math.sqrt(2) / max(ask.sd(lone), 0.1)
     # Measured: a small block that has one level has the same noise on 16 cells as on 2, and is one of many.
     r = min(pmm.deepest(columns), max(FLATTEST, pmm.depth_for(epsilon, n, columns)))
-    questions = _tree_questions(columns, r, rest, omega.neighbours)
+    questions = _tree_questions(columns, r, lone.share, omega.neighbours)
     counts: list[Floats | None] = [None] * (r + 1)
     variances = [0.0] * (r + 1)
     for answer in [total, *ask(questions)]:
@@ -106,6 +107,12 @@ def _tree_questions(
         Question("counts", CellCounts(tree.cells(columns, round(fraction * r))), part)
         for fraction, part in zip(fractions, _split(share, tuple(weights)), strict=True)
     )
+
+
+@lru_cache(maxsize=256)
+def _lone(step: str, share: Fraction) -> Question:
+    """The events, without a partition."""
+    return Question(step, CellCounts(Cells(())), share)
 
 
 @lru_cache(maxsize=256)
@@ -128,7 +135,8 @@ def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list
         counted, variance = np.zeros(1 << j), np.zeros(1 << j)
         for block, (estimate, spread) in zip(blocks, solved, strict=True):
             if block.r >= j:
-                counted, variance = counted + estimate[j], variance + spread[j]
+                counted += estimate[j]
+                variance += spread[j]
         if j:
             known = np.maximum(counted, 0.0).reshape(-1, 2)
             weight = 2 * np.sqrt(variance.reshape(-1, 2).sum(axis=1, keepdims=True)) + 1e-9

@@ -20,7 +20,12 @@ def due(clock: int, per_doubling: int) -> int:
     >>> [due(t, 2) for t in (0, 1, 2, 3, 4, 8)]
     [0, 1, 3, 4, 5, 7]
     """
-    return (clock**per_doubling).bit_length() if clock else 0
+    if clock <= 0:
+        return 0
+    past = per_doubling * math.log2(clock)
+    if abs(past - round(past)) > 1e-6:  # the error of floats is below 1e-8
+        return math.floor(past) + 1
+    return int(clock**per_doubling).bit_length()
 
 
 # --- blocks ------------------------------------------------------------------------------------------

@@ -135,11 +135,13 @@ def posterior(pair: Siblings) -> Floats:
     empty side stays empty and an even split even.
     """
     pairs = len(pair.parent)
-    weights = _taught(Siblings(*(part[:: -(-pairs // TEACHERS)] for part in pair)))
+    teachers = Siblings(*(part[:: -(-pairs // TEACHERS)] for part in pair))
+    heard = _stories(teachers)
+    weights = _taught(teachers, heard[0])
     left = np.empty(pairs)
     for at in range(0, pairs, TEACHERS):  # in pieces that stay in the cache
         part = slice(at, at + TEACHERS)
-        stories, means = _stories(Siblings(*(array[part] for array in pair)))
+        stories, means = _stories(Siblings(*(array[part] for array in pair))) if pairs > TEACHERS else heard
         told = [weight * story for weight, story in zip(weights, stories, strict=True)]
         likely = told[0] + told[1] + told[2]  # no matrix product: its last bits differ between machines
         mean = told[0] * means[0] + told[1] * means[1] + told[2] * means[2]
@@ -179,9 +181,8 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats]:
     return stories, means
 
 
-def _taught(pair: Siblings) -> Floats:
+def _taught(pair: Siblings, stories: Floats) -> Floats:
     """The weights of the stories among these splits, by four rounds of EM from PRIOR."""
-    stories, _ = _stories(pair)
     left, right = pair.left_variance, pair.right_variance
     heard = 4 * pair.parent**2 * (left + right) > left * right  # rows are not far below their noise
     real = heard & (pair.room > 0) & (pair.room < 1)

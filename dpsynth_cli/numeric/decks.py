@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dpsynth_cli.numeric.sampling import Floats, Ints, shuffled, whole
@@ -41,7 +40,7 @@ class Deck:
         return np.concatenate([self._cards[start:], *[self._cards] * whole, self._cards[:left]])
 
 
-def deck(measure: Floats, rows: int, rng: Generator, most: int = MOST, first: int = 0) -> Deck:
+def deck(measure: Floats, rows: int, rng: np.random.Generator, most: int = MOST, first: int = 0) -> Deck:
     """A deck of first, first + 1, ... in proportion to a measure, to deal about so many rows of."""
     return Deck(first + shuffled(whole(measure, cards_for(rows, rng, most), rng), rng))
 
@@ -51,6 +50,6 @@ def dealt(decks: Sequence[Deck], counts: Ints) -> NDArray[Any]:
     return np.concatenate([own.deal(count) for own, count in zip(decks, counts.tolist(), strict=True)])
 
 
-def cards_for(rows: int, rng: Generator, most: int = MOST) -> int:
+def cards_for(rows: int, rng: np.random.Generator, most: int = MOST) -> int:
     """How many cards to deal so many rows of: one each, else at most `most` and at least 7/8 of that."""
     return max(1, rows) if rows <= most else most - int(rng.integers(most // 8))

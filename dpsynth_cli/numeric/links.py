@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dpsynth_cli.numeric.projection import rounded
@@ -87,7 +86,7 @@ def lattice(m: int) -> Floats:
     return np.stack(np.meshgrid(*[line] * m, indexing="ij")).reshape(m, -1)
 
 
-def settled(cells: Ints, due: Ints, rng: Generator) -> Ints:
+def settled(cells: Ints, due: Ints, rng: np.random.Generator) -> Ints:
     """The cells with as few rows moved, at random, as make each cell hold the number that is due.
 
     >>> settled(np.array([0, 0, 0, 1]), np.array([2, 1, 1]), np.random.default_rng(0)).tolist()

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -79,7 +78,7 @@ def cubes(widths: Floats, cells: float) -> tuple[int, ...]:
     return tuple(int(k) for k in np.maximum(1, np.rint(widths / high)))
 
 
-def normals(shape: tuple[int, int], rng: Generator, sd: Floats | None = None) -> Floats:
+def normals(shape: tuple[int, int], rng: np.random.Generator, sd: Floats | None = None) -> Floats:
     """Standard normal numbers, rounded; with `sd`, each row times its own."""
     whole = rng.standard_normal(shape, dtype=np.float32)
     whole *= np.float32(2**BITS)
@@ -88,7 +87,7 @@ def normals(shape: tuple[int, int], rng: Generator, sd: Floats | None = None) ->
     return np.asarray(whole * (scale * 2.0**-BITS)[:, None])
 
 
-def to_codes(y: Floats, sizes: Sequence[int], rng: Generator) -> list[Ints]:
+def to_codes(y: Floats, sizes: Sequence[int], rng: np.random.Generator) -> list[Ints]:
     """Rows (one column each) to codes 0 .. size-1: metric projection on the box, then on the grid.
 
     A point between two codes of a coarse grid goes to one of them at random, so that means stay. The
@@ -122,7 +121,7 @@ def balanced(y: Floats, shares: Floats, rounds: int = 30) -> Floats:
     return rounded(weights)
 
 
-def chosen(y: Floats, rng: Generator) -> Ints:
+def chosen(y: Floats, rng: np.random.Generator) -> Ints:
     """One code for each row (one column each), by its coordinates: as likely as they are large.
 
     >>> chosen(np.array([[0.5, -0.1, 0.0], [0.0, 0.3, 0.0]]), np.random.default_rng(0))[:2].tolist()

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -15,7 +14,7 @@ Floats: TypeAlias = NDArray[np.float64]
 BLOCK = 2**18  # rows a block, about
 
 
-def whole(measure: Floats, rows: int, rng: Generator) -> Ints:
+def whole(measure: Floats, rows: int, rng: np.random.Generator) -> Ints:
     """Non-negative whole numbers in proportion to `measure` that add up to exactly `rows`.
 
     Systematic rounding: the sum over any run of neighbours, so of every node of a tree, is less than 1
@@ -30,7 +29,7 @@ def whole(measure: Floats, rows: int, rng: Generator) -> Ints:
     return np.asarray(np.diff(np.floor(due + rng.random()).astype(np.int64), prepend=0))
 
 
-def portions(counts: Ints, rng: Generator, block: int = BLOCK) -> Iterator[Ints]:
+def portions(counts: Ints, rng: np.random.Generator, block: int = BLOCK) -> Iterator[Ints]:
     """Counts in parts of about `block` rows that add up to `counts`; each count evenly over the parts."""
     parts = max(1, -(-int(counts.sum()) // block))
     phase = rng.random(len(counts)) if parts > 1 else np.zeros(len(counts))
@@ -43,7 +42,7 @@ def portions(counts: Ints, rng: Generator, block: int = BLOCK) -> Iterator[Ints]
         before = upto
 
 
-def shuffled(counts: Ints, rng: Generator) -> Ints:
+def shuffled(counts: Ints, rng: np.random.Generator) -> Ints:
     """Each index as often as its count says, in random order."""
     index = np.repeat(np.arange(len(counts)), counts)
     rng.shuffle(index)

@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
+
+Currency: TypeAlias = Literal["epsilon", "rho"]
 
 _NEXT_STEP = (
     "The shares of all questions must add up to at most 1: see mechanism.split in the spec, or, "
@@ -50,7 +52,7 @@ class Accountant:
     Fraction(1, 5)
     """
 
-    currency: Literal["epsilon", "rho"]
+    currency: Currency
     total: Fraction  # in the currency
     epsilon: Fraction  # the guarantee as the user reads it
     delta: Fraction
@@ -74,41 +76,18 @@ class Accountant:
         l2_squared: Fraction | int,
         cube: tuple[int, int] | None = None,
     ) -> Price:
-        """The noise that a share of the budget buys, for a statistic of these sensitivities.
-
-        `cube` says how far any one integer of it moves, and how many integers a block has: where they all
-        move at once, noise from a cube is less than half of Laplace noise. Pure epsilon takes the smaller.
-
-        Depends on the arguments and the total alone, and charges nothing. A statistic that no row can move
-        is free. Raises ValueError where the noise would not fit in 64 bits.
-        """
-        if l1 < 0 or l2_squared < 0 or (l1 == 0) != (l2_squared == 0):
-            raise ValueError("sensitivities must be positive, or both 0")
-        if l1 == 0:
-            return Price("none", Fraction(0), Fraction(0), 0.0)
-        cost = _positive(share, "a share") * self.total
-        # Imported here, because it needs numpy and `--help` does not.
-        from dpsynth_cli.trusted.noise import check_scale, representable_sigma2
-
-        if self.currency == "epsilon":
-            if cube is not None:
-                scale, size = check_scale(cube[0] / cost), cube[1]
-                if 2 * scale >= size + 16 and cube_sd(scale, size) < laplace_sd(l1 / cost):
-                    return Price("discrete_cube", scale, cost, cube_sd(scale, size))
-            scale = check_scale(l1 / cost)
-            return Price("discrete_laplace", scale, cost, laplace_sd(scale))
-        sigma2 = representable_sigma2(l2_squared / (2 * cost))
-        return Price("discrete_gaussian", sigma2, cost, gaussian_sd(sigma2))
+        """The noise that a share of the budget buys, and what it costs: nothing is charged yet."""
+        return price(self.currency, self.total, share, l1, l2_squared, cube)
 
     def charge(self, prices: Sequence[Price]) -> None:
         """Spend the cost of all these questions; if that is more than is left, refuse and spend nothing."""
         if any(price.cost < 0 for price in prices):
             raise ValueError("a cost must not be negative")
-        cost = sum((price.cost for price in prices), Fraction(0))
-        left = self.total - self.spent
-        if cost > left:
+        spent = sum((price.cost for price in prices), self.spent)
+        if spent > self.total:
+            cost, left = spent - self.spent, self.total - self.spent
             raise BudgetError(self._refusal(len(prices), cost, left), self._cost_so_far(), _NEXT_STEP)
-        self.spent += cost
+        self.spent = spent
 
     def _refusal(self, questions: int, cost: Fraction, left: Fraction) -> str:
         """In parts of the whole, which are short and exact: "11/10 of the release's epsilon"."""
@@ -123,6 +102,41 @@ class Accountant:
         if self.spent == 0:
             return NOTHING_SPENT
         return f"Nothing more was asked; the {self.spent / self.total} spent before stays spent."
+
+
+def price(
+    currency: Currency,
+    total: Fraction,
+    share: Fraction,
+    l1: Fraction | int,
+    l2_squared: Fraction | int,
+    cube: tuple[int, int] | None = None,
+) -> Price:
+    """The noise that a share of a total buys, for a statistic of these sensitivities.
+
+    `cube` says how far any one integer of it moves, and how many integers a block has: where they all
+    move at once, noise from a cube is less than half of Laplace noise. Pure epsilon takes the smaller.
+
+    Depends on the arguments alone. A statistic that no row can move is free. Raises ValueError where the
+    noise would not fit in 64 bits.
+    """
+    if l1 < 0 or l2_squared < 0 or (l1 == 0) != (l2_squared == 0):
+        raise ValueError("sensitivities must be positive, or both 0")
+    if l1 == 0:
+        return Price("none", Fraction(0), Fraction(0), 0.0)
+    cost = _positive(share, "a share") * total
+    # Imported here, because it needs numpy and `--help` does not.
+    from dpsynth_cli.trusted.noise import check_scale, representable_sigma2
+
+    if currency == "epsilon":
+        if cube is not None:
+            scale, size = check_scale(cube[0] / cost), cube[1]
+            if 2 * scale >= size + 16 and cube_sd(scale, size) < laplace_sd(l1 / cost):
+                return Price("discrete_cube", scale, cost, cube_sd(scale, size))
+        scale = check_scale(l1 / cost)
+        return Price("discrete_laplace", scale, cost, laplace_sd(scale))
+    sigma2 = representable_sigma2(l2_squared / (2 * cost))
+    return Price("discrete_gaussian", sigma2, cost, gaussian_sd(sigma2))
 
 
 # ---- standard deviations, for mechanisms and readers ----------------------------------------------

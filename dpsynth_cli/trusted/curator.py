@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores, as_json
+from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.noise import (
     discrete_cube,
@@ -63,7 +63,7 @@ def open_curator(
         answers: list[Answer] = []
         for charge in charges[: len(earlier)]:
             question, again = earlier.pop(0)
-            if question != as_json(charge.question) or again.lengths != charge.lengths:
+            if question != charge.asked or again.lengths != charge.lengths:
                 raise TranscriptMismatch("the recorded answers are to other questions")
             answers.append(again)
         fresh = charges[len(answers) :]

@@ -88,9 +88,12 @@ class Gathered:
 
     def _count(self) -> None:
         if self._waiting:
-            codes, counts = np.unique(np.concatenate(self._waiting), return_counts=True)
+            codes = np.concatenate(self._waiting)
             self._waiting.clear()
-            self._leaves = self._leaves + Leaves(codes.astype(np.int64), counts.astype(np.int64))
+            codes.sort()
+            first = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+            counts = np.diff(first, append=len(codes))
+            self._leaves = self._leaves + Leaves(codes[first].astype(np.int64), counts)
 
 
 def prefix(partition: Cells, j: int) -> Cells:

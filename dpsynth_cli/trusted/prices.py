@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.questions import Question
-from dpsynth_cli.trusted.accountant import Accountant, Price
+from dpsynth_cli.questions import Question, as_json
+from dpsynth_cli.trusted.accountant import Accountant, Currency, Price, price
 from dpsynth_cli.trusted.checks import check_question
 from dpsynth_cli.trusted.sensitivity import MAX_ROWS, Sensitivity, is_free, largest_entry, sensitivity
 from dpsynth_cli.trusted.shapes import columns_of, lengths_of
@@ -23,6 +24,11 @@ class Charge:
     lengths: tuple[int, ...]
     sensitivity: Sensitivity
     price: Price
+
+    @cached_property
+    def asked(self) -> Any:
+        """The question as transcripts have it; not to be written on."""
+        return as_json(self.question)
 
     def as_json(self) -> dict[str, Any]:
         """The line as the audit shows it; amounts are exact strings."""
@@ -50,23 +56,27 @@ class Charge:
 
 def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Charge:
     """The bill for one question; nothing is charged or read by asking for it."""
+    if not isinstance(
+        question.share, Fraction | int
+    ):  # equal to an exact share whose price is known, perhaps
+        raise TypeError("a share must be a Fraction: a float is not the number that was meant")
+    return _charge_for(question, omega, accountant.currency, accountant.total)
+
+
+@lru_cache(maxsize=128)  # a snapshot of a stream has many blocks, and most are asked the same
+def _charge_for(question: Question, omega: Domain, currency: Currency, total: Fraction) -> Charge:
     check_question(question, omega)
     moved, lengths = sensitivity(question, omega), lengths_of(question, omega)
     if is_free(question, omega):
-        price = Price("none", Fraction(0), Fraction(0), 0.0)
-    else:
-        price = _price(question, moved, lengths, accountant)
-    return Charge(question, lengths, moved, price)
-
-
-def _price(question: Question, moved: Sensitivity, lengths: tuple[int, ...], accountant: Accountant) -> Price:
+        free = Price("none", Fraction(0), Fraction(0), 0.0)
+        return Charge(question, lengths, moved, free)
     if question.share <= 0:
         raise ValueError("a question needs a positive share")
     try:
         cube = None if moved.largest is None else (moved.largest, max(lengths))
-        price = accountant.price(question.share, moved.l1, moved.l2_squared, cube)
-        if largest_entry(question.statistic) * MAX_ROWS + 64 * price.sd < 2**62:
-            return price
+        paid = price(currency, total, question.share, moved.l1, moved.l2_squared, cube)
+        if largest_entry(question.statistic) * MAX_ROWS + 64 * paid.sd < 2**62:
+            return Charge(question, lengths, moved, paid)
     except ValueError:
         pass
     raise UsageError(

@@ -33,7 +33,7 @@ from dpsynth_cli.trusted.scan import (
     stamp_of,
 )
 
-BLOCK = 2**23  # bytes of a CSV file in one piece
+BLOCK = 2**21  # bytes of a CSV file in one piece: little enough that the next one gets the same memory
 MAX_LINE = 2**20  # a longer line is a ruined record
 MAX_HEADER = 2**24
 
@@ -158,9 +158,12 @@ class CsvScan:
                 stream.close()
 
     def _blocks(self, raw: Any, stream: Any, at: int = 0) -> Iterator[Piece]:
+        block = self._block
+        if self.size is not None and not isinstance(stream, gzip.GzipFile):
+            block = min(block, max(self.size, 2**16))  # a small file needs no more room than it has bytes
         if self.csv.multiline:
-            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, self._block, self._max_line))
-        for data, ruined in lines.line_blocks(stream, self._block, self._max_line):
+            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, block, self._max_line))
+        for data, ruined in lines.line_blocks(stream, block, self._max_line):
             before, at = at, raw.tell()
             yield Piece(data, at - before, ruined)
 

@@ -2,7 +2,8 @@
 
 No cell whatever raises or warns. Arrow's casts do the work where they accept every cell of a batch; where
 one cell stops them, the rest is read by `number` and `instant`, which give the same value for every cell
-that Arrow would have accepted.
+that Arrow would have accepted. `pyarrow.compute` is imported where it is needed: it takes as long as all else
+that a small file of numbers does.
 
 Numbers are float64 with NaN for missing; dates and times are int64 days or microseconds with NAT for
 missing; categories are their numbers with UNLISTED and MISSING below zero.
@@ -18,7 +19,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts, to_numpy
@@ -144,6 +144,8 @@ def matches(array: pa.Array, labels: Mapping[str, int], any_case: bool = False) 
 
     MISSING if nothing is left then, UNLISTED if no label fits.
     """
+    from pyarrow import compute as pc
+
     known = {label.encode(): code for label, code in labels.items() if label}
     place = pc.index_in(array, value_set=from_texts(list(known), array.type))
     result: NDArray[np.int32] = np.array([*known.values(), UNLISTED], np.int32)[to_numpy(place, len(known))]
@@ -167,6 +169,8 @@ def _read(
     """`one` of each cell, by Arrow where it can: for the whole array at once; else for the cells that
     fit a pattern of `sure`; and for the distinct others one by one.
     """
+    from pyarrow import compute as pc
+
     if (found := _at_once(array, whole)) is not None:
         return found
     left = np.arange(len(array))
@@ -199,7 +203,9 @@ def _at_once(array: pa.Array, whole: Iterable[Callable[[pa.Array], Values]]) -> 
 def _to_floats(array: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    floats: NDArray[np.float64] = to_numpy(array.cast(pa.float64(), safe=False), math.nan)
+    if array.type != pa.float64():
+        array = array.cast(pa.float64(), safe=False)
+    floats: NDArray[np.float64] = to_numpy(array, math.nan)
     # One kind of NaN: what numpy makes of a signalling one depends on its place in the batch.
     unknown = np.isnan(floats)
     return np.where(unknown, np.nan, floats) if unknown.any() else floats
@@ -230,12 +236,16 @@ def _as_binary(array: pa.Array) -> pa.Array:
 
 def trimmed(array: pa.Array) -> pa.Array:
     """Text without blanks around it, null where nothing is left."""
+    from pyarrow import compute as pc
+
     text = pc.ascii_trim_whitespace(_as_string(array))
     return pc.if_else(pc.equal(pc.binary_length(text), 0), pa.scalar(None, text.type), text)
 
 
 def _unmarked(array: pa.Array) -> pa.Array:
     """Trimmed text, null where it only marks what is missing, as people do."""
+    from pyarrow import compute as pc
+
     text = trimmed(array)
     marked = pc.is_in(text, value_set=from_texts(MARKS, text.type))
     return pc.if_else(marked, pa.scalar(None, text.type), text)

@@ -45,6 +45,12 @@ def test_there_are_r_releases_while_the_clock_doubles():
     assert all(schedule.due(t, 10_000) > schedule.due(t - 1, 10_000) for t in range(1, 6000, 97))
 
 
+def test_when_a_release_is_due_is_exact_also_at_powers_of_two():
+    for R in (1, 7, 10_000):
+        for clock in (1, 2, 3, 5, 2**20, 2**40, 2**60 - 1, 2**60, 2**60 + 1):
+            assert 2 ** (schedule.due(clock, R) - 1) <= clock**R < 2 ** schedule.due(clock, R)
+
+
 def test_every_event_is_in_one_block_of_each_size_and_pays_exactly_the_whole():
     last = 2**10 - 1
     paid = [Fraction(0)] * (last + 1)

@@ -156,7 +156,7 @@ def integrated(seen, p, tau, f, weights):
 )
 def test_the_posterior_mean_is_the_integral_of_its_stories(seen, p, tau, f, monkeypatch):
     weights = np.array([0.5, 0.3, 0.2])
-    monkeypatch.setattr(consistency, "_taught", lambda pair: weights)
+    monkeypatch.setattr(consistency, "_taught", lambda *_: weights)
     variance = 2.0 * tau**2  # of each child: half of it is left when their sum is known
     pair = Siblings(*(np.array([x], float) for x in (seen, p - seen, variance, variance, p, f)))
     assert posterior(pair)[0] == pytest.approx(integrated(seen, p, tau, f, weights), rel=1e-6, abs=1e-6)
@@ -190,7 +190,7 @@ def test_the_posterior_learns_which_story_a_level_tells(kind, better, monkeypatc
 
     learnt = error(posterior)
     assert learnt < better * error(clipped)
-    monkeypatch.setattr(consistency, "_taught", lambda pair: consistency.PRIOR)
+    monkeypatch.setattr(consistency, "_taught", lambda *_: consistency.PRIOR)
     assert learnt < 0.99 * error(posterior)
 
 
@@ -225,7 +225,7 @@ def test_the_posterior_is_the_same_from_left_and_from_right(seen, p, tau, f, par
 def test_a_level_is_treated_the_same_in_one_piece_and_in_many(monkeypatch):
     rng = np.random.default_rng(3)
     truth = rng.poisson(5, (5000, 2)).astype(float)
-    monkeypatch.setattr(consistency, "_taught", lambda pair: np.array([0.3, 0.3, 0.4]))
+    monkeypatch.setattr(consistency, "_taught", lambda *_: np.array([0.3, 0.3, 0.4]))
     one = split_all(truth, 3.0, np.random.default_rng(1))
     monkeypatch.setattr(consistency, "TEACHERS", 7)
     assert np.array_equal(one, split_all(truth, 3.0, np.random.default_rng(1)))

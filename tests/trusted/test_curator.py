@@ -100,6 +100,29 @@ def test_a_share_of_nothing_is_refused_unless_the_answer_is_public():
     assert (answer.values.tolist(), answer.noise) == ([1000], "none")
 
 
+def test_a_price_that_is_known_is_charged_again_and_for_this_budget():
+    half = level(1, Fraction(1, 2))
+    steps = Steps()
+    for _ in range(2):
+        steps.ask([half])
+    with pytest.raises(BudgetError):
+        steps.ask([half])
+    for epsilon in (Fraction(1), Fraction(2), Fraction(1)):
+        accountant = Accountant.pure(epsilon)
+        price = charge_for(half, OMEGA, accountant).price
+        assert price == accountant.price(half.share, 1, 1)
+        assert charge_for(half, PUBLIC_N, accountant).price == accountant.price(half.share, 2, 2)
+    rho = Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+    assert charge_for(half, OMEGA, rho).price == rho.price(half.share, 1, 1)
+
+
+def test_a_float_share_is_refused_though_the_price_of_its_equal_is_known():
+    charge_for(level(1, Fraction(1, 2)), OMEGA, Accountant.pure(Fraction(1)))
+    for share in (0.5, np.float32(0.5)):
+        with pytest.raises(TypeError, match="must be a Fraction"):
+            charge_for(level(1, share), OMEGA, Accountant.pure(Fraction(1)))
+
+
 def test_noise_that_would_not_fit_is_refused_before_any_row_is_read():
     steps = Steps(accountant=Accountant.pure(Fraction(1, 10**20)))
     with pytest.raises(UsageError, match="would not fit in 64 bits"):
