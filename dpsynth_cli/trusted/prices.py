@@ -56,9 +56,8 @@ class Charge:
 
 def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Charge:
     """The bill for one question; nothing is charged or read by asking for it."""
-    if not isinstance(
-        question.share, Fraction | int
-    ):  # equal to an exact share whose price is known, perhaps
+    # Here, since a float may equal a share whose price is known already.
+    if not isinstance(question.share, Fraction | int):
         raise TypeError("a share must be a Fraction: a float is not the number that was meant")
     return _charge_for(question, omega, accountant.currency, accountant.total)
 
