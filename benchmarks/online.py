@@ -1,6 +1,7 @@
 """Online release against offline pmm at the same t, `blocks` against `sparse`, CPU and size of the state.
 
-    python benchmarks/online.py error [--runs 5] [--columns 1] [--every 1] [--picture FILE.svg]
+    python benchmarks/online.py error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
+                                      [--picture FILE.svg]
     python benchmarks/online.py cost
 
 Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events so far, at
@@ -37,7 +38,7 @@ from dpsynth_cli.trusted.leaves import Gathered
 from dpsynth_cli.trusted.stream_state import StreamState
 from tests.asking import asking, drawn
 
-EVENTS, PER_DOUBLING, FIRST = 2**17, 8, 256
+EVENTS, PER_DOUBLING = 2**17, 8
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
 PRIVATE = {"releases_per_doubling": 10_000}  # every push is a release, and there is one push a release time
 PUBLIC = {"releases_per_doubling": PER_DOUBLING, "arrivals": "public"}
@@ -65,7 +66,7 @@ def run(points: np.ndarray, spec: Spec) -> Iterator[tuple[int, StreamState]]:
     """The state after every release time."""
     state = StreamState("0" * 32, "0" * 64, {}, 0)
     codes, cells, before = codes_of(points, spec), partition_of(spec), 0
-    for number, t in enumerate(TIMES):
+    for number, t in enumerate(t for t in TIMES if t <= len(points)):
         batch = Gathered(cells, spec.domain)
         batch.add({name: column[before:t] for name, column in codes.items()}, t - before)
         assert advance(state, spec, batch.leaves(), str(number))
@@ -88,12 +89,14 @@ def distance(points: np.ndarray, model: Model, spec: Spec) -> float:
     return w1_line(points[:, 0], synthetic[:, 0]) if points.shape[1] == 1 else w1_square(points, synthetic)
 
 
-def error(d: int, runs: int, every: int, kinds: list[str], picture: str | None) -> None:
-    shown = set(TIMES[::-1][::every]) & {t for t in TIMES if t >= FIRST}
+def error(
+    d: int, runs: int, every: int, kinds: list[str], picture: str | None, first: int, last: int
+) -> None:
+    shown = set(TIMES[::-1][::every]) & {t for t in TIMES if first <= t <= last}
     ends = {t for t in shown if t & (t - 1) == 0}
     curves: dict[tuple[str, str], dict[int, Runs]] = {}
     for kind in kinds:
-        points = data(kind, EVENTS, d, np.random.default_rng(d))
+        points = data(kind, EVENTS, d, np.random.default_rng(d))[:last]
         ways = {
             "blocks": (stream_spec(d, "add_remove", **PRIVATE), shown),
             # A flow for each distance in two columns takes half a second.
@@ -292,13 +295,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--columns", type=int, default=1, choices=(1, 2))
     parser.add_argument("--every", type=int, default=1, help="look at every so-many-th release only")
+    parser.add_argument("--first", type=int, default=256, help="look at releases from so many events on")
+    parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
     parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
     parser.add_argument("--picture")
     chosen = parser.parse_args()
     if chosen.what == "cost":
         cost()
     else:
-        error(chosen.columns, chosen.runs, chosen.every, chosen.kinds, chosen.picture)
+        within = (chosen.first, chosen.last)
+        error(chosen.columns, chosen.runs, chosen.every, chosen.kinds, chosen.picture, *within)
 
 
 if __name__ == "__main__":
