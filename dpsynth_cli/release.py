@@ -32,6 +32,7 @@ from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.memory import Memory
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
@@ -132,18 +133,27 @@ def _finish(
     bill: list[Charge] = []
     noted = _noted(ledger, partial)
 
+    # The first pass that reads every column gives a sample for `utility`, and the codes of a small table.
     seen: Sample | None = None
+    memory: Memory | None = None
 
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        nonlocal seen
+        nonlocal seen, memory
         progress("reading", 0, scan.size)
-        looked = Sample(ROWS)  # for `utility`, from the first pass that reads every column
+        if memory:
+            return engine.sum_over(memory, spec.domain, questions)
         whole = set(columns_of(questions)) == {column.name for column in scan.columns}
-        watch = [looked.add] if engine.watches and whole and not seen else []
+        looked, kept = Sample(ROWS), Memory(spec.domain)
+        watched = engine.watches and whole and not seen
         found, rows = engine.sum_over(
-            scan, spec.domain, questions, lambda done: progress("reading", done, scan.size), *watch
+            scan,
+            spec.domain,
+            questions,
+            lambda done: progress("reading", done, scan.size),
+            *([(looked.add, kept.keep)] if watched else []),
         )
-        seen = looked if watch else seen
+        if watched:
+            seen, memory = looked, kept if kept.has(rows) else None
         return found, rows
 
     def before_rows() -> None:

@@ -39,13 +39,25 @@ class Piece:
     ruined: int = 0
 
 
-class Scan(Protocol):
+class Rows(Protocol):
     """A table that can be passed over again and again, one pass at a time.
 
-    `pieces` is serial and cheap; `cells` and `encode` are pure and may run in many threads. `size` is
-    what the sizes of the pieces add up to about, None if not known. `only` is a scan of the same rows
-    with fewer columns; `count_rows` is cheaper than a pass over pieces. `parts` are scans that share the
-    rows, each about so many bytes, for other processes to read; `whole` names what has no parts, else "".
+    `pieces` is serial and cheap; `encode` is pure and may run in many threads. `only` is the same rows with
+    fewer columns; `count_rows` is cheaper than a pass over pieces.
+    """
+
+    def only(self, names: Collection[str]) -> Rows: ...
+    def count_rows(self) -> int: ...
+    def pieces(self) -> Iterator[Piece]: ...
+    def encode(self, piece: Piece) -> dict[str, Codes]: ...
+
+
+class Scan(Rows, Protocol):
+    """The rows of a file.
+
+    `size` is what the sizes of the pieces add up to about, None if not known. `cells` are a piece's before
+    they are encoded, as pure as that. `parts` are scans that share the rows, each about so many bytes, for
+    other processes to read; `whole` names what has no parts, else "".
     """
 
     columns: tuple[Column, ...]
@@ -55,11 +67,8 @@ class Scan(Protocol):
     @property
     def size(self) -> int | None: ...
     def only(self, names: Collection[str]) -> Scan: ...
-    def count_rows(self) -> int: ...
-    def pieces(self) -> Iterator[Piece]: ...
     def parts(self, size: int) -> Iterator[Scan]: ...
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]: ...
-    def encode(self, piece: Piece) -> dict[str, Codes]: ...
     def close(self) -> None: ...
 
 

@@ -286,7 +286,7 @@ def test_workers_keep_the_rows_that_a_pass_of_its_own_keeps(tmp_path, monkeypatc
     pq.write_table(pa.table({"x": np.arange(10_000)}), tmp_path / "t.parquet")
     scan, domain, sample = open_scan(str(tmp_path / "t.parquet"), (column,)), Domain((column,)), Sample(700)
     asked = Question("n", CellCounts(Cells((Bins("x", (0, 10_000)),))), Fraction(1))
-    _, rows = sum_over(scan, domain, [asked], watch=sample.add, workers=workers)
+    _, rows = sum_over(scan, domain, [asked], watches=[sample.add], workers=workers)
     kept, alone = sample.table(domain), scanned(scan, domain, 700, no_progress)
     assert (rows, kept.rows, alone.rows, len(kept)) == (10_000, 10_000, 10_000, 700)
     assert (kept.codes["x"] == alone.codes["x"]).all()

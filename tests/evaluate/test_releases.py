@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -17,6 +18,8 @@ from dpsynth_cli.errors import FileError
 from dpsynth_cli.evaluate.paid import paid_errors, paid_questions
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Answer
+from dpsynth_cli.trusted.memory import Memory
+from dpsynth_cli.trusted.read_csv import CsvScan
 from tests.asking import asking
 from tests.conftest import ROOT
 from tests.test_release import EVERY, killed
@@ -129,6 +132,22 @@ def test_a_release_is_judged_by_rows_that_its_sums_passed_over(dpsynth, people, 
     monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
+
+
+def test_a_small_table_is_read_once(dpsynth, people, monkeypatch):
+    passes = []
+    read = CsvScan.pieces
+
+    def pieces(scan):
+        passes.append(scan)
+        return read(scan)
+
+    monkeypatch.setattr(CsvScan, "pieces", pieces)
+    assert dpsynth("release", people("marginals"), "-o", "small.csv").code == 0
+    small = list(passes)
+    monkeypatch.setattr("dpsynth_cli.release.Memory", partial(Memory, most=1))
+    assert dpsynth("release", people("marginals"), "-o", "large.csv").code == 0
+    assert len(small) == 2 < len(passes) - len(small)  # lines are counted, then parsed: again if it is large
 
 
 def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):

@@ -12,7 +12,7 @@ from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.sums import Partial, Tally
 
 Progress = Callable[[int], None]
-SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress, and a watch
+SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress, and watches
 
 
 def reads_all(scan: Scan) -> None:
@@ -22,7 +22,7 @@ def reads_all(scan: Scan) -> None:
 @dataclass(frozen=True)
 class Engine:
     """Something that sums. `check` refuses a table it cannot read, before anything is charged. One that
-    `watches` shows each piece's codes to a last argument, so that a pass over the table is saved."""
+    `watches` shows each piece's codes to a last argument, so that passes over the table are saved."""
 
     sum_over: SumOver
     check: Callable[[Scan], None] = reads_all

@@ -12,7 +12,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.batch import Codes
 from dpsynth_cli.trusted.engines import Progress
-from dpsynth_cli.trusted.scan import Piece, Scan
+from dpsynth_cli.trusted.scan import Piece, Rows
 from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.sums import Tally
 
@@ -28,11 +28,11 @@ Watch = Callable[[Codes, int], None]  # of a piece's codes and its number, in an
 
 
 def sum_over(
-    scan: Scan,
+    scan: Rows,
     omega: Domain,
     questions: Sequence[Question],
     progress: Progress = lambda done: None,
-    watch: Watch | None = None,
+    watches: Sequence[Watch] = (),
     workers: int | None = None,
 ) -> tuple[list[Ints], int]:
     """The exact sums of the questions over all rows, and the number of rows.
@@ -45,17 +45,17 @@ def sum_over(
         tally = Tally(questions, omega)
         tally.add({}, scan.count_rows())
         return tally.sums(), tally.rows
-    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, watch, workers)
+    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, watches, workers)
     for tally in rest:
         first.merge(tally.partial())
     return first.sums(), first.rows
 
 
 def added_up(
-    scan: Scan,
+    scan: Rows,
     make: Callable[[], A],
     progress: Progress = lambda done: None,
-    watch: Watch | None = None,
+    watches: Sequence[Watch] = (),
     workers: int | None = None,
 ) -> list[A]:
     """One tally a worker, together holding every row of the scan once."""
@@ -71,7 +71,7 @@ def added_up(
             try:
                 number, piece = given
                 codes = scan.encode(piece)
-                if watch:
+                for watch in watches:
                     watch(codes, number)
                 tally.add(codes, len(next(iter(codes.values()))))
             except BaseException as failure:  # handed to the caller below

@@ -1,0 +1,61 @@
+"""The codes of a small table, kept from one pass so that the next ones need not read and parse it again.
+
+What is kept is raw data: it is in the memory of this process alone, and goes with it. There is a bound on its
+size, and of a table that takes more nothing is kept: memory never depends on the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from copy import copy
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.trusted.encode import Codes
+from dpsynth_cli.trusted.scan import Piece
+
+MOST = 2**26  # bytes
+
+
+class Memory:
+    """Pieces of codes by their numbers. When all are there, it can be passed over as a scan can."""
+
+    def __init__(self, omega: Domain, most: int = MOST) -> None:
+        self._kinds = {column.name: np.min_scalar_type(column.codes - 1) for column in omega}
+        self._room, self._rows = most, 0
+        self._pieces: dict[int, dict[str, NDArray[Any]]] = {}
+        self._one_at_a_time = Lock()
+
+    def keep(self, codes: Mapping[str, NDArray[Any]], number: int) -> None:
+        """A piece; too many, and all are forgotten."""
+        small = {name: codes[name].astype(kind) for name, kind in self._kinds.items()}
+        with self._one_at_a_time:
+            self._room -= sum(values.nbytes for values in small.values())
+            if self._room >= 0:
+                self._pieces[number] = small
+                self._rows += len(next(iter(small.values())))
+            else:
+                self._pieces.clear()
+
+    def has(self, rows: int) -> bool:
+        """Whether it holds a table of so many rows."""
+        return self._room >= 0 and self._rows == rows
+
+    def only(self, names: Collection[str]) -> Memory:
+        part = copy(self)
+        part._kinds = {name: self._kinds[name] for name in names}
+        return part
+
+    def count_rows(self) -> int:
+        return self._rows
+
+    def pieces(self) -> Iterator[Piece]:
+        for number in sorted(self._pieces):
+            yield Piece(self._pieces[number], 0)
+
+    def encode(self, piece: Piece) -> dict[str, Codes]:
+        return {name: piece.data[name].astype(np.int32) for name in self._kinds}
