@@ -144,13 +144,14 @@ def _finish(
             return engine.sum_over(memory, spec.domain, questions)
         whole = set(columns_of(questions)) == {column.name for column in scan.columns}
         looked, kept = Sample(ROWS), Memory(spec.domain)
+        watches = (kept.keep, looked.add) if spec.evaluation.metrics else (kept.keep,)
         watched = engine.watches and whole and not seen
         found, rows = engine.sum_over(
             scan,
             spec.domain,
             questions,
             lambda done: progress("reading", done, scan.size),
-            *([(looked.add, kept.keep)] if watched else []),
+            *([watches] if watched else []),
         )
         if watched:
             seen, memory = looked, kept if kept.has(rows) else None

@@ -35,12 +35,12 @@ import resource, sys, threading
 from dpsynth_cli import write
 from dpsynth_cli.cli.main import run
 from dpsynth_cli.mechanisms import drawing
-from dpsynth_cli.trusted import read, read_parquet
+from dpsynth_cli.trusted import memory, read, read_parquet
 room, pieces, small, large = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 threading.stack_size(2**18)
 if pieces == "small":
     read.open_scan.__kwdefaults__["_block"] = 2**16
-    read_parquet.BATCH = write.GROUP = drawing.ROWS = 2**12
+    read_parquet.BATCH = write.GROUP = drawing.ROWS = memory.MOST = 2**12
 
 def release(table):
     sys.argv = ["dpsynth", "release", "spec.yaml", "-i", table, "-q"]

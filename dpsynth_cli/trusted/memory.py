@@ -18,15 +18,15 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.trusted.encode import Codes
 from dpsynth_cli.trusted.scan import Piece
 
-MOST = 2**26  # bytes
+MOST = 2**25  # bytes
 
 
 class Memory:
     """Pieces of codes by their numbers. When all are there, it can be passed over as a scan can."""
 
-    def __init__(self, omega: Domain, most: int = MOST) -> None:
+    def __init__(self, omega: Domain, most: int | None = None) -> None:
         self._kinds = {column.name: np.min_scalar_type(column.codes - 1) for column in omega}
-        self._room, self._rows = most, 0
+        self._room, self._rows = MOST if most is None else most, 0
         self._pieces: dict[int, dict[str, NDArray[Any]]] = {}
         self._one_at_a_time = Lock()
 
