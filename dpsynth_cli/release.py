@@ -32,7 +32,7 @@ from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
-from dpsynth_cli.trusted.memory import Memory
+from dpsynth_cli.trusted.memory import Memory, Softly
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
@@ -144,17 +144,18 @@ def _finish(
             return engine.sum_over(memory, spec.domain, questions)
         whole = set(columns_of(questions)) == {column.name for column in scan.columns}
         looked, kept = Sample(ROWS), Memory(spec.domain)
-        watches = (kept.keep, looked.add) if spec.evaluation.metrics else (kept.keep,)
+        look, keep = Softly(looked.add), Softly(kept.keep)
         watched = engine.watches and whole and not seen
         found, rows = engine.sum_over(
             scan,
             spec.domain,
             questions,
             lambda done: progress("reading", done, scan.size),
-            *([watches] if watched else []),
+            *([(look, keep) if spec.evaluation.metrics else (keep,)] if watched else []),
         )
         if watched:
-            seen, memory = looked, kept if kept.has(rows) else None
+            seen = looked if look.whole else None
+            memory = kept if keep.whole and kept.has(rows) else None
         return found, rows
 
     def before_rows() -> None:

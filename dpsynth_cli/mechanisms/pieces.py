@@ -20,7 +20,7 @@ from dpsynth_cli.numeric.sampling import portions, shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
 ROWS, NUMBERS = 2**17, 2**23  # of a block
-PILOT = 2**13  # points by which categories are weighed
+PILOT = 2**13  # points of all classes by which categories are weighed; an eighth of it for a class at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,8 @@ def drawing(
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         counts = whole(mass, rows, rng)
-        weights = [_weights(piece, nominal, rng) for piece in pieces] if rows else []
+        pilot = max(PILOT // 8, PILOT // len(pieces))
+        weights = [_weights(piece, nominal, pilot, rng) for piece in pieces] if rows else []
         for part in portions(counts, rng, block) if rows else ():
             cell = shuffled(part, rng)
             label = owner[cell]
@@ -93,12 +94,12 @@ def drawing(
     return draw
 
 
-def _weights(piece: Piece, nominal: Sequence[slice], rng: np.random.Generator) -> list[Floats]:
+def _weights(piece: Piece, nominal: Sequence[slice], pilot: int, rng: np.random.Generator) -> list[Floats]:
     """For each nominal column what to multiply its coordinates with, by a pilot."""
     if not nominal:
         return []
     mass = piece.measure.mass if piece.measure.mass.any() else np.ones(len(piece.measure.mass))
-    count = max(1, min(PILOT, NUMBERS // len(piece.mean)))
+    count = max(1, min(pilot, NUMBERS // len(piece.mean)))
     y = _points(piece, shuffled(whole(mass, count, rng), rng), rng)
     return [balanced(y[at], piece.mean[at])[:, None] for at in nominal]
 

@@ -6,7 +6,7 @@ size, and of a table that takes more nothing is kept: memory never depends on th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from threading import Lock
 from typing import Any
@@ -21,6 +21,20 @@ from dpsynth_cli.trusted.scan import Piece
 MOST = 2**25  # bytes
 
 
+class Softly:
+    """A watch of an engine that may fail without a loss to the sums: `whole` says whether it never did."""
+
+    def __init__(self, watch: Callable[[Mapping[str, NDArray[Any]], int], None]) -> None:
+        self._watch, self.whole = watch, True
+
+    def __call__(self, codes: Mapping[str, NDArray[Any]], number: int) -> None:
+        if self.whole:
+            try:
+                self._watch(codes, number)
+            except Exception:  # memory that is short, most of all
+                self.whole = False
+
+
 class Memory:
     """Pieces of codes by their numbers. When all are there, it can be passed over as a scan can."""
 
@@ -32,6 +46,8 @@ class Memory:
 
     def keep(self, codes: Mapping[str, NDArray[Any]], number: int) -> None:
         """A piece; too many, and all are forgotten."""
+        if self._room < 0:
+            return
         small = {name: codes[name].astype(kind) for name, kind in self._kinds.items()}
         with self._one_at_a_time:
             self._room -= sum(values.nbytes for values in small.values())

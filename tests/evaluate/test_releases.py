@@ -16,7 +16,7 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.evaluate.paid import paid_errors, paid_questions
-from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Answer
 from dpsynth_cli.trusted.memory import Memory
 from dpsynth_cli.trusted.read_csv import CsvScan
@@ -132,6 +132,21 @@ def test_a_release_is_judged_by_rows_that_its_sums_passed_over(dpsynth, people, 
     monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
+
+
+@pytest.mark.parametrize("watch", ["Sample.add", "Memory.keep"])
+def test_a_paid_release_goes_on_if_what_is_kept_aside_takes_too_much(
+    dpsynth, people, tmp_path, monkeypatch, watch
+):
+    name, method = watch.split(".")
+
+    def fail(self, codes, piece=None):
+        if piece is not None:
+            raise MemoryError
+
+    monkeypatch.setattr({"Sample": Sample, "Memory": Memory}[name], method, fail)
+    assert dpsynth("release", people("marginals")).code == 0
+    assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
 def test_a_small_table_is_read_once(dpsynth, people, monkeypatch):
