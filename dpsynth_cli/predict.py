@@ -21,12 +21,13 @@ from dpsynth_cli.evaluate.wasserstein import planes
 from dpsynth_cli.imagine import Imagined, imagine, reference
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.spec_reader import did_you_mean
+from dpsynth_cli.trusted import memory
 
 LEAST, MOST = 1e-3, 100.0  # epsilons that are looked at
 BISECTIONS = 4
 # Measured on one core of a small server: seconds of processor time a cell (Parquet, CSV), bytes at the start.
 READ, WRITE = {True: 7.5e-8, False: 2.5e-7}, {True: 3.5e-8, False: 8e-8}
-START_SECONDS, START_BYTES, BATCH, WORKERS = 1.5, 220e6, 2**17, 4
+START_SECONDS, START_BYTES, BATCH, WORKERS = 0.9, 220e6, 2**17, 4
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,9 @@ def _means(found: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def _seconds(spec: Spec, rows: int, last: Imagined) -> float:
-    """Reading in each pass (one more for the steward's metrics), the mechanism, drawing, writing."""
+    """Reading in each pass (one, if codes are kept), the mechanism, drawing, writing."""
     cells = rows * len(spec.domain.columns)
-    passes = last.passes + bool(spec.evaluation.metrics)
+    passes = 1 if memory.fits(spec.domain, rows) else last.passes
     written = rows if spec.rows is None else spec.rows
     reading = cells * passes * READ[not spec.input.endswith((".csv", ".csv.gz", "-"))]
     writing = written * len(spec.domain.columns) * WRITE[spec.output.endswith(".parquet")]

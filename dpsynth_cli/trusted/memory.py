@@ -21,6 +21,15 @@ from dpsynth_cli.trusted.scan import Piece
 MOST = 2**25  # bytes
 
 
+def fits(omega: Domain, rows: int) -> bool:
+    """Whether so many rows would be kept."""
+    return rows * sum(kind.itemsize for kind in _kinds(omega).values()) <= MOST
+
+
+def _kinds(omega: Domain) -> dict[str, np.dtype[Any]]:
+    return {column.name: np.min_scalar_type(column.codes - 1) for column in omega}
+
+
 class Softly:
     """A watch of an engine that may fail without a loss to the sums: `whole` says whether it never did."""
 
@@ -39,7 +48,7 @@ class Memory:
     """Pieces of codes by their numbers. When all are there, it can be passed over as a scan can."""
 
     def __init__(self, omega: Domain, most: int | None = None) -> None:
-        self._kinds = {column.name: np.min_scalar_type(column.codes - 1) for column in omega}
+        self._kinds = _kinds(omega)
         self._room, self._rows = MOST if most is None else most, 0
         self._pieces: dict[int, dict[str, NDArray[Any]]] = {}
         self._one_at_a_time = Lock()

@@ -9,6 +9,7 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question
+from dpsynth_cli.trusted import memory
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.memory import Memory
 
@@ -31,23 +32,23 @@ def table() -> dict[str, np.ndarray]:
 
 def kept(most: int = 2**20) -> Memory:
     """All rows, in four pieces that come in another order."""
-    memory = Memory(OMEGA, most)
+    found = Memory(OMEGA, most)
     for number in (2, 0, 3, 1):
-        memory.keep({name: u[250 * number : 250 * (number + 1)] for name, u in table().items()}, number)
-    return memory
+        found.keep({name: u[250 * number : 250 * (number + 1)] for name, u in table().items()}, number)
+    return found
 
 
 def test_what_is_kept_is_passed_over_in_its_order():
-    memory = kept()
-    assert memory.has(ROWS)
-    assert not memory.has(ROWS + 1)
+    found = kept()
+    assert found.has(ROWS)
+    assert not found.has(ROWS + 1)
     for names in (["s", "n", "x"], ["n"]):
-        part = memory.only(names)
+        part = found.only(names)
         pieces = [part.encode(piece) for piece in part.pieces()]
         assert [list(piece) for piece in pieces] == [names] * 4
         for name in names:
             assert np.concatenate([piece[name] for piece in pieces]).tolist() == table()[name].tolist()
-    assert memory.count_rows() == ROWS
+    assert found.count_rows() == ROWS
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -65,3 +66,6 @@ def test_of_a_table_that_takes_more_room_nothing_is_kept():
     large = kept(ROWS * bytes_a_row - 1)
     assert not large.has(ROWS)
     assert list(large.pieces()) == []
+    most = memory.MOST // bytes_a_row
+    assert memory.fits(OMEGA, most)
+    assert not memory.fits(OMEGA, most + 1)
