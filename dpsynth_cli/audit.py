@@ -35,7 +35,7 @@ PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
 )
 LARGE_DELTA = Fraction(1, 10**4)
-CONFIDENTIAL = ("input", "files", "utility", "groups")
+CONFIDENTIAL = ("input", "files", "ledger", "utility", "groups")
 REQUIRED = (
     "publishable",
     "release",
@@ -197,10 +197,14 @@ def warnings(spec: Spec) -> list[str]:
 
 
 def steward_audit(
-    public: Mapping[str, Any], input_path: str, files: Mapping[str, str], utility: Mapping[str, Any] | None
+    public: Mapping[str, Any],
+    input_path: str,
+    files: Mapping[str, str],
+    ledger: Mapping[str, Any],
+    utility: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The public audit with what must stay with the steward."""
-    private = {"publishable": False, "input": input_path, "files": dict(files)}
+    private = {"publishable": False, "input": input_path, "files": dict(files), "ledger": dict(ledger)}
     return dict(public) | private | ({} if utility is None else {"utility": dict(utility)})
 
 

@@ -58,6 +58,7 @@ class Receipt:
     rows: int
     files: dict[str, str]
     public: dict[str, Any]
+    ledger: dict[str, Any]  # for the steward: the entry of the charge, and what remains
 
 
 def run(spec: Spec, ask: Ask) -> Outcome:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.spec import Spec
+
+if TYPE_CHECKING:  # what writes tables takes long to import
+    from dpsynth_cli.write import Pending
 
 
 @dataclass(frozen=True)
@@ -110,18 +114,28 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
         raise FileError(f"cannot write {path}: {error.strerror}.", "", "Choose another place.") from None
 
 
-@contextmanager
-def publishing(
-    files: Files, release_id: str, transcript: bytes | None, steward: bytes, public: bytes
-) -> Iterator[Callable[[], None]]:
-    """Write the documents under temporary names; the caller's `publish()` renames them all.
+def publish(
+    files: Files,
+    release_id: str,
+    started: float,
+    pending: Pending,
+    transcript: bytes | None,
+    steward: bytes,
+    public: bytes,
+    record: Callable[[dict[str, str]], object],
+) -> None:
+    """Put all files of a release in place together: aside first, then their hashes on record, then renamed.
 
-    A release without a transcript leaves none under its name: it would be that of another release.
-
-    The folder is locked meanwhile, so that two releases of one output never mix their files.
+    `record` makes the hashes of what is published durable, in the ledger. The files are dated to when the
+    command `started`, before it read a row: how long it took is nobody's business. A release without a
+    transcript leaves none under its name: it would be that of another release. The folder is locked
+    meanwhile, so that two releases of one output never mix their files.
     """
     documents = {} if transcript is None else {files.transcript: (transcript, 0o644)}
     documents |= {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
+    hashes = {"output": pending.sha256, "public_audit": sha256(public)}
+    if transcript is not None:
+        hashes["transcript"] = sha256(transcript)
     folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
@@ -133,16 +147,16 @@ def publishing(
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-
-        def publish() -> None:
-            if transcript is None:
-                files.transcript.unlink(missing_ok=True)
-            for temporary, path in waiting.items():
-                os.replace(temporary, path)
-            os.fsync(folder)
-
-        yield publish
+            os.utime(temporary, (started, started))
+        record(hashes)
+        if transcript is None:
+            files.transcript.unlink(missing_ok=True)
+        for temporary, path in waiting.items():
+            os.replace(temporary, path)
+        os.fsync(folder)
+        pending.publish(started)
     finally:
+        pending.discard()
         for temporary in waiting:
             temporary.unlink(missing_ok=True)
         os.close(folder)

@@ -7,21 +7,22 @@ records the release before the first row is read, as one that no budget bounds.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpsynth_cli import audit
-from dpsynth_cli.canonical import sha256
 from dpsynth_cli.compose import Receipt, about
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
-from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Block, Ints, Progress, no_progress
-from dpsynth_cli.release import refunding
+from dpsynth_cli.release import charge_in, refunding
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted import groups
 from dpsynth_cli.trusted.ledger import Ledger
@@ -36,6 +37,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             f"{spec.places.get('rows', 'rows')}: output: centroids gives as many rows as the input has.",
             next_step="Leave out rows, or take mechanism.output: bootstrap.",
         )
+    started = time.time()
     files = Files.of(spec)
     files.check_writable()
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
@@ -56,28 +58,26 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                     "columns": [column.name for column in spec.domain],
                     "sha256": pending.sha256,
                 }
-                remaining = None if entry.remaining is None else str(entry.remaining)
-                recorded = {
-                    "dataset": spec.privacy.dataset,
-                    "entry": entry.number,
-                    "hash": entry.hash,
-                    "remaining": remaining,
-                }
+                recorded = {"dataset": spec.privacy.dataset, "hash": entry.hash}
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
                 useful = utility(spec, scan, made, progress)
-                steward = audit.steward_audit(public, spec.input, named, useful)
+                charged = charge_in(ledger, spec.privacy.dataset, release_id)
+                steward = audit.steward_audit(public, spec.input, named, charged, useful)
                 steward["groups"] = _told(spec, rows, found)
-                with publishing(
-                    files, release_id, None, audit.as_text(steward), audit.as_text(public)
-                ) as publish:
-                    hashes = {"output": pending.sha256, "public_audit": sha256(audit.as_text(public))}
-                    ledger.commit(release_id, hashes)
-                    publish()
-                    pending.publish()
+                publish(
+                    files,
+                    release_id,
+                    started,
+                    pending,
+                    None,
+                    audit.as_text(steward),
+                    audit.as_text(public),
+                    partial(ledger.commit, release_id),
+                )
             finally:
                 pending.discard()
-    return Receipt(release_id, count, named, public)
+    return Receipt(release_id, count, named, public, charged)
 
 
 def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.canonical import sha256
 from dpsynth_cli.compose import Receipt, about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import (
     DpsynthError,
@@ -22,7 +22,7 @@ from dpsynth_cli.errors import (
 )
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
-from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial
@@ -48,6 +48,7 @@ def release(
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk.
     """
+    started = time.time()
     _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
@@ -73,22 +74,21 @@ def release(
                 "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
                 "ledger": {
                     "dataset": spec.privacy.dataset,
-                    "entry": reservation.number,
                     "hash": reservation.hash,
                     "charged": str(reservation.charged),
-                    "remaining": None if reservation.remaining is None else str(reservation.remaining),
                     "conversion": reservation.conversion,
                 },
             }
             partial = Partial.create(files.partial(release_id), header)
         with closing(partial), refunding(spec, ledger, release_id, partial):
-            return _finish(spec, ledger, files, scan, accountant, partial, progress, engine)
+            return _finish(spec, ledger, files, scan, accountant, partial, progress, engine, started)
 
 
 def resume(
     spec: Spec, ledger: Ledger, progress: Progress = no_progress, engine: Engine | None = None
 ) -> Receipt:
     """Finish a release that was cut off: same answers, same charge, nothing asked twice."""
+    started = time.time()
     _check_whole(spec)
     files = Files.of(spec)
     files.check_writable()
@@ -104,7 +104,7 @@ def resume(
             refunding(spec, ledger, release_id, partial),
         ):
             engine = _right(engine, scan)
-            return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress, engine)
+            return _finish(spec, ledger, files, scan, accountant_of(spec), partial, progress, engine, started)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -127,6 +127,7 @@ def _finish(
     partial: Partial,
     progress: Progress,
     engine: Engine,
+    started: float,
 ) -> Receipt:
     release_id = partial.header["release"]["id"]
     dataset = spec.privacy.dataset
@@ -187,19 +188,32 @@ def _finish(
     pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
         useful = utility(spec, scan, made, progress, seen)
-        steward = audit.steward_audit(public, spec.input, files.named(), useful)
-        hashes = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
-        hashes["public_audit"] = sha256(audit.as_text(public))
-        with publishing(
-            files, release_id, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
-        ) as publish:
-            _commit(ledger, release_id, hashes)
-            publish()
-            pending.publish()
+        charged = charge_in(ledger, dataset, release_id)
+        steward = audit.steward_audit(public, spec.input, files.named(), charged, useful)
+        publish(
+            files,
+            release_id,
+            started,
+            pending,
+            transcript.as_bytes(),
+            audit.as_text(steward),
+            audit.as_text(public),
+            lambda hashes: _commit(ledger, release_id, hashes),
+        )
     finally:
         pending.discard()
     partial.remove()
-    return Receipt(release_id, public["output"]["rows"], files.named(), public)
+    return Receipt(release_id, public["output"]["rows"], files.named(), public, charged)
+
+
+def charge_in(ledger: Ledger, dataset: str, release_id: str) -> dict[str, Any]:
+    """For the steward's copy: the entry of a charge and what remains. Both count failed attempts, too."""
+    remaining = ledger.balance(dataset).remaining
+    return {
+        "confidential": True,
+        "entry": ledger.find(release_id)[0].number,
+        "remaining": None if remaining is None else str(remaining),
+    }
 
 
 def _right(engine: Engine | None, scan: Scan) -> Engine:

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import audit
-from dpsynth_cli.canonical import canonical, sha256
+from dpsynth_cli.canonical import canonical
 from dpsynth_cli.compose import Outcome, Receipt, accountant_of, compose
 from dpsynth_cli.errors import (
     NOTHING_SPENT,
@@ -31,9 +32,11 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
-from dpsynth_cli.files import Files, publishing
+from dpsynth_cli.files import Files
+from dpsynth_cli.files import publish as publish_files
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release import charge_in
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, partition_of
@@ -138,6 +141,7 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
 
 def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
     """The snapshot of the last release: table, transcript and audits, from noisy counts alone."""
+    started = time.time()
     check(spec)
     files = Files.of(spec)
     files.check_writable()
@@ -156,19 +160,23 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
         pending, public = compose(spec, transcript, Outcome(model), accountant, bill, files, progress)
         try:
             snapshot_id = transcript.header["release"]["id"]
-            steward = audit.steward_audit(public, f"stream {spec.name}", files.named(), None)
-            hashes = {
-                "output": public["output"]["sha256"],
-                "transcript": public["transcript"]["sha256"],
-                "public_audit": sha256(audit.as_text(public)),
-            }
-            with publishing(
-                files, snapshot_id, transcript.as_bytes(), audit.as_text(steward), audit.as_text(public)
-            ) as rename:
+            charged = charge_in(ledger, spec.privacy.dataset, state.stream_id)
+            steward = audit.steward_audit(public, f"stream {spec.name}", files.named(), charged, None)
+
+            def record(hashes: dict[str, str]) -> None:
                 if hashes not in [entry.payload for entry in ledger.find(snapshot_id)]:
                     ledger.note(spec.privacy.dataset, snapshot_id, hashes)
-                rename()
-                pending.publish()
+
+            publish_files(
+                files,
+                snapshot_id,
+                started,
+                pending,
+                transcript.as_bytes(),
+                audit.as_text(steward),
+                audit.as_text(public),
+                record,
+            )
         except OSError as error:
             raise FileError(
                 f"{error.filename or spec.output}: {error.strerror}.",
@@ -177,7 +185,7 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             ) from None
         finally:
             pending.discard()
-    return Receipt(snapshot_id, public["output"]["rows"], files.named(), public)
+    return Receipt(snapshot_id, public["output"]["rows"], files.named(), public, charged)
 
 
 def status(spec: Spec, ledger: Ledger) -> Status:
@@ -262,7 +270,6 @@ def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamSta
     """Reserve the whole budget, unless a cut-off `init` has; what audits say about it."""
     privacy = spec.privacy
     if ledger.state(state.stream_id) is not None:
-        remaining = ledger.balance(privacy.dataset).remaining
         said = ledger.find(state.stream_id)[0].payload
         charged, conversion = said.get("charged", said["amount"]), said.get("conversion")
     else:
@@ -276,13 +283,8 @@ def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamSta
             None if privacy.delta is None else str(float(privacy.delta)),
             spec.name,
         )
-        remaining, charged, conversion = reservation.remaining, reservation.charged, reservation.conversion
-    return {
-        "dataset": privacy.dataset,
-        "charged": str(charged),
-        "remaining": None if remaining is None else str(remaining),
-        "conversion": conversion,
-    }
+        charged, conversion = reservation.charged, reservation.conversion
+    return {"dataset": privacy.dataset, "charged": str(charged), "conversion": conversion}
 
 
 def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
@@ -291,14 +293,13 @@ def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
         public = json.loads(Files.of(spec).public_audit.read_bytes())
         own = public["mechanism"]["chosen"]["stream"] == state.stream_id
         pinned = public["budget"]["ledger"]
-        number, known = int(pinned["entry"]), str(pinned["hash"])
+        known = str(pinned["hash"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    entry = ledger.entry(number) if own else None
-    if own and (entry is None or entry.hash != known):
+    if own and ledger.entry(known) is None:
         raise VerificationError(
-            f"the ledger {ledger.path} does not have entry {number}, which the published snapshot names: it "
-            "is an older copy.",
+            f"the ledger {ledger.path} does not have the entry that the published snapshot names: it is an "
+            "older copy.",
             "Nothing was read and nothing was published.",
             "Restore the newest ledger and state together; a stream cannot go on from a copy of before.",
         )

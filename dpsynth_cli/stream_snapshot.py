@@ -42,7 +42,7 @@ def transcript_of(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
         },
         "spec": public_document(spec.effective),
         "sampling_seed": state.seed if spec.seed is None else spec.seed,
-        "ledger": state.ledger | {"entry": note.number, "hash": note.hash},
+        "ledger": state.ledger | {"hash": note.hash},
         "stream": {
             "id": state.stream_id,
             "release": release["number"],

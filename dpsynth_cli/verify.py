@@ -143,7 +143,7 @@ def _differences(given: dict[str, Any], rebuilt: dict[str, Any]) -> list[str]:
 def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, str]) -> list[str]:
     """The ledger is whole and holds these hashes of what was published, and that of the output."""
     path = ledger_path(option)
-    entry, release_id = audit["budget"]["ledger"], audit["release"]["id"]
+    own, release_id = audit["budget"]["ledger"]["hash"], audit["release"]["id"]
     if not path.exists():
         if option is not None:
             raise FileError(f"there is no ledger {path}.", "")
@@ -152,7 +152,7 @@ def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, s
         entries = ledger.find(release_id)
         if not entries and option is None:
             return [f"the ledger: {path} does not know this release, not checked"]
-        problems = ledger.verify((entry["entry"], entry["hash"]))
+        problems = ledger.verify(own)
         if problems:
             raise VerificationError(
                 f"the ledger {path} was changed: {problems[0]}",
@@ -165,4 +165,4 @@ def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, s
     hashes = hashes | {"output": audit["output"]["sha256"]}
     if not any(all(own.get(part) == digest for part, digest in hashes.items()) for own in committed):
         raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
-    return [f"the ledger: entry {entry['entry']} of an unbroken chain"]
+    return ["the ledger: an unbroken chain, with the charge and the hashes of this release"]

@@ -43,12 +43,14 @@ class Pending:
     rows: int
     _file: Path | BinaryIO
 
-    def publish(self) -> None:
-        """Replace what has this name in one step (or copy to standard output)."""
+    def publish(self, dated: float | None = None) -> None:
+        """Replace what has this name in one step (or copy to standard output); `dated` is its time."""
         if not isinstance(self._file, Path):
             _to_standard_output(self._file)
             return
         try:
+            if dated is not None:
+                os.utime(self._file, (dated, dated))
             os.replace(self._file, self.path)
             _sync_folder(self._file.parent)
         except OSError as error:

@@ -520,7 +520,7 @@ def many_at_once(people, tmp_path, count: int, allowed: int) -> None:
 
     people("marginals", "0.1", rows=20)
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        ledger.grant("people", Fraction(allowed, 10), "epsilon", "add_remove", str(allowed / 10))
+        ledger.grant("people", str(allowed / 10), "add_remove")
     command = [sys.executable, "-m", "dpsynth_cli", "release", "spec.yaml", "-q"]
     running = [
         subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE) for _ in range(count)

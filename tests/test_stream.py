@@ -115,7 +115,7 @@ def test_every_kind_of_stream_is_charged_once_and_its_snapshots_verify(dpsynth, 
             ran = dpsynth("verify", f"out/visits.{copy}.json", "--json")
             assert ran.code == 0, ran.err
             assert "the synthetic file: rebuilt from the transcript, the same bytes" in ran.json["findings"]
-            assert ran.json["findings"][-1].startswith("the ledger: entry")
+            assert ran.json["findings"][-1].startswith("the ledger: an unbroken chain")
     assert len(totals) == 1
     assert reserves(tmp_path) == 1
     assert dpsynth("budget", "verify").code == 0
@@ -490,7 +490,7 @@ def test_a_state_whose_ledger_is_gone_is_refused(dpsynth, running):
 def test_state_and_ledger_restored_together_are_refused_beside_a_newer_snapshot(dpsynth, running):
     for name in ("ledger.sqlite", "ledger.sqlite.streams/visits.state"):
         shutil.copy(running / "before" / name, running / name)
-    assert "does not have entry" in refused(dpsynth)
+    assert "does not have the entry" in refused(dpsynth)
 
 
 # --- killed at any moment ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dpsynth_cli.cli.options import Neighbours, below_one, positive, print_table
 from dpsynth_cli.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from dpsynth_cli.trusted.balance import Balance
+    from dpsynth_cli.trusted.balance import Balance, Grant
     from dpsynth_cli.trusted.chain import Entry
     from dpsynth_cli.trusted.ledger import Ledger
 
@@ -75,22 +75,20 @@ def grant(
     as_json: JsonOption = False,
 ) -> None:
     """Limit what a data set may spend; a further grant of the same kind adds to it."""
-    from dpsynth_cli.trusted.refusals import shown
+    from dpsynth_cli.trusted.refusals import kind
 
-    total, currency = positive("epsilon", epsilon, NOTHING_GRANTED), "epsilon"
+    positive("epsilon", epsilon, NOTHING_GRANTED)
     if delta is not None:
-        from dpsynth_cli.trusted.accountant import rho_of_epsilon
-
-        at = below_one("delta", delta, NOTHING_GRANTED)
-        total, currency = rho_of_epsilon(total, at), "rho"
+        below_one("delta", delta, NOTHING_GRANTED)
     book = _ledger(ledger)
-    balance = book.grant(dataset, total, currency, neighbours.value, epsilon, delta, allow_groups)
+    balance = book.grant(dataset, epsilon, neighbours.value, delta, allow_groups)
     if as_json:
         _print_json({"ledger": str(book.path), **_balance_json(balance)})
     elif balance.grant is not None and balance.remaining is not None:
+        granted = balance.grant
         typer.echo(
-            f"{dataset} may spend {currency} = {shown(balance.grant.total, up=False)} in all"
-            f"{_stated(balance)}, under {neighbours.value}; {shown(balance.remaining, up=False)} is left."
+            f"{dataset} may spend {_amount(granted, granted.total)} in all, counted in {kind(granted)}; "
+            f"{_amount(granted, balance.remaining)} is left."
         )
 
 
@@ -132,8 +130,8 @@ def verify(
     head: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER:HASH",
-            help="An entry known from a published audit: finds a cut-off tail or a restored old copy.",
+            metavar="HASH",
+            help="An entry's hash from a published audit: finds a cut-off tail or a restored old copy.",
             show_default=False,
         ),
     ] = None,
@@ -156,7 +154,7 @@ def verify(
     if not as_json:
         number, own = book.head()
         typer.echo(f"The ledger is whole, {_count(number, 'entry', 'entries')}: {book.path}")
-        typer.echo(f"Head: {number}:{own}")
+        typer.echo(f"Head: {own}")
 
 
 # --- reading what was typed --------------------------------------------------------------------------
@@ -168,15 +166,15 @@ def _ledger(option: str | None) -> Ledger:
     return Ledger(ledger_path(option))
 
 
-def _parse_head(text: str) -> tuple[int, str]:
-    match = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text.strip().lower())
-    if match is None:
+def _parse_head(text: str) -> str:
+    own = text.strip().lower()
+    if re.fullmatch(r"[0-9a-f]{64}", own) is None:
         raise UsageError(
-            f"--head must be NUMBER:HASH, a number and 64 hexadecimal digits; it is {text!r}.",
+            f"--head must be a hash of 64 hexadecimal digits; it is {text!r}.",
             "Nothing was checked.",
-            "Every published audit has such a pair.",
+            "Every published audit has one: budget.ledger.hash.",
         )
-    return int(match[1]), match[2]
+    return own
 
 
 def _datasets(book: Ledger, wanted: str | None) -> list[str]:
@@ -204,25 +202,26 @@ def _head(number: int, own: str) -> dict[str, Any]:
     return {"entry": number, "hash": own}
 
 
-def _stated(balance: Balance) -> str:
-    """What the granted rho means at its delta; nothing for a pure epsilon, which means itself."""
+def _amount(grant: Grant, amount: Fraction, *, up: bool = False) -> str:
+    """An amount of a grant; a rho with the epsilon that it is worth at the grant's delta."""
     from dpsynth_cli.trusted.refusals import shown
 
-    if balance.grant is None or balance.grant.delta is None:
-        return ""
-    return f" (epsilon = {shown(balance.grant.epsilon)} at delta = {shown(balance.grant.delta)})"
+    if grant.delta is None:
+        return shown(amount, up=up)
+    worth = grant.epsilon if amount == grant.total else grant.epsilon_of(amount)
+    return f"{shown(amount, up=up)} (epsilon {shown(worth, up=up, digits=6)})"
 
 
 def _balance_rows(balance: Balance) -> list[list[str]]:
     """A line for the grant, or without one a line for each unit: what differs in unit is not added up."""
-    from dpsynth_cli.trusted.refusals import shown
+    from dpsynth_cli.trusted.refusals import kind, shown
 
     rows = []
     if balance.grant is not None and balance.charged is not None and balance.remaining is not None:
-        granted = shown(balance.grant.total, up=False) + _stated(balance)
-        left = shown(balance.remaining, up=False)
-        private = str(balance.releases - balance.unbounded)
-        rows.append([str(balance.grant.unit), granted, shown(balance.charged), left, private])
+        grant, private = balance.grant, str(balance.releases - balance.unbounded)
+        spent = _amount(grant, balance.charged, up=True)
+        left = _amount(grant, balance.remaining)
+        rows.append([kind(grant), _amount(grant, grant.total), spent, left, private])
     else:
         for unit, amount in balance.spent.items():
             rows.append([str(unit), "no limit", shown(amount), "", str(balance.counts[unit])])
@@ -245,8 +244,8 @@ def _balance_json(balance: Balance) -> dict[str, Any]:
             "delta": granted.delta and str(granted.delta),
             "allow_groups": granted.allow_unbounded,
         },
-        "charged": None if balance.charged is None else str(balance.charged),
-        "remaining": None if balance.remaining is None else str(balance.remaining),
+        **_with_epsilon("charged", granted, balance.charged),
+        **_with_epsilon("remaining", granted, balance.remaining),
         "spent": [
             {"currency": unit.currency, "neighbours": unit.neighbours, "amount": str(amount)}
             for unit, amount in balance.spent.items()
@@ -256,6 +255,13 @@ def _balance_json(balance: Balance) -> dict[str, Any]:
     }
 
 
+def _with_epsilon(key: str, grant: Grant | None, amount: Fraction | None) -> dict[str, str | None]:
+    """An amount in the grant's unit, and as an epsilon at its delta."""
+    if grant is None or amount is None:
+        return {key: None, f"{key}_epsilon": None}
+    return {key: str(amount), f"{key}_epsilon": str(grant.epsilon_of(amount))}
+
+
 def _said(entry: Entry) -> str:
     """An entry's payload in a few words."""
     from dpsynth_cli.trusted.refusals import shown
@@ -263,7 +269,10 @@ def _said(entry: Entry) -> str:
     payload = entry.payload
     if payload.get("currency") == "unbounded":
         return "no differential privacy"
-    if entry.kind in ("grant", "reserve"):
+    if entry.kind == "grant":
+        at = f" at delta = {shown(Fraction(payload['delta']))}" if payload["delta"] else ""
+        return f"epsilon = {shown(Fraction(payload['epsilon']))}{at} under {payload['neighbours']}"
+    if entry.kind == "reserve":
         words = f"{payload['currency']} = {shown(Fraction(payload['amount']))} under {payload['neighbours']}"
         return f"{words} ({payload['conversion']})" if payload.get("conversion") else words
     if entry.kind == "abort":

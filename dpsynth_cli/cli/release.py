@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ from dpsynth_cli.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from dpsynth_cli.compose import Receipt
     from dpsynth_cli.trusted.engines import Engine
 
 
@@ -85,12 +86,12 @@ def command(
                 "guarantee": public["guarantee"],
                 "spent": public["budget"].get("spent"),
                 "currency": public["budget"]["currency"],
-                "ledger": public["budget"]["ledger"],
+                "ledger": public["budget"]["ledger"] | receipt.ledger,
                 "warnings": public["warnings"],
             }
         )
     elif not quiet and wanted.output != "-":
-        _tell(receipt.rows, receipt.files, public)
+        _tell(receipt)
 
 
 def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | None]:
@@ -109,8 +110,9 @@ def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | N
     return nullcontext()
 
 
-def _tell(rows: int, files: dict[str, str], public: dict[str, Any]) -> None:
-    guarantee, ledger = public["guarantee"], public["budget"]["ledger"]
+def _tell(receipt: Receipt) -> None:
+    rows, files, public = receipt.rows, receipt.files, receipt.public
+    guarantee, ledger = public["guarantee"], public["budget"]["ledger"] | receipt.ledger
     delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
     typer.echo(f"{rows:,} synthetic rows in {files['output']}")
     if "epsilon" not in guarantee:

@@ -159,9 +159,8 @@ def _budget(audit: Mapping[str, Any]) -> str:
         )  # fmt: skip
     head = ("", "step", "questions", "numbers", "sd of the noise", budget["currency"], "share")
     ledger = budget["ledger"]
-    left = (
-        "" if ledger["remaining"] is None else f"; {float(Fraction(ledger['remaining'])):.4g} is left there"
-    )
+    remaining = audit.get("ledger", {}).get("remaining")  # in the steward's audit only
+    left = "" if remaining is None else f"; {float(Fraction(remaining)):.4g} is left there"
     return (
         f"<h2>Where the budget went</h2><figure>{svg.divided_bar(list(paid.items()), words)}</figure>"
         f"{_table(head, rows, (3, 4, 5, 6))}"
@@ -240,7 +239,7 @@ def _receipts(audit: Mapping[str, Any]) -> str:
         rows.append(("Sampling seed", str(audit["sampling_seed"])))
     rows += [
         ("Spec, SHA-256", audit["spec_sha256"]),
-        ("Ledger entry", f"{audit['budget']['ledger']['entry']}, {audit['budget']['ledger']['hash']}"),
+        ("Ledger entry", audit["budget"]["ledger"]["hash"]),
         ("Made by", versions),
     ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])

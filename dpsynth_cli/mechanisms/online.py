@@ -102,7 +102,7 @@ def _tree_questions(
     columns: tuple[Column, ...], r: int, share: Fraction, neighbours: str
 ) -> tuple[Question, ...]:
     tree = partition(columns, r)
-    fractions, weights = pmm.measured_levels(pmm.Params(), r, len(columns), neighbours)
+    fractions, weights = pmm.measured_levels(pmm.Params(), columns, tree.order, neighbours)
     return tuple(
         Question("counts", CellCounts(tree.cells(columns, round(fraction * r))), part)
         for fraction, part in zip(fractions, _split(share, tuple(weights)), strict=True)

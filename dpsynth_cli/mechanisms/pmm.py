@@ -30,7 +30,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total
-from dpsynth_cli.numeric.partition import along, code_ranges, turns
+from dpsynth_cli.numeric.partition import along, code_ranges, level_diameters, turns
 from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
@@ -106,8 +106,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     ]
 
     # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
-    most = max(len(tree.order) for tree in trees)
-    fractions, weights = measured_levels(params, most, len(columns), omega.neighbours)
+    deep = max((tree.order for tree in trees), key=len)
+    fractions, weights = measured_levels(params, columns, deep, omega.neighbours)
     questions = []
     for fraction, share in zip(fractions, budget.split(rest, weights), strict=True):
         cells = tuple(tree.cells(columns, round(fraction * len(tree.order))) for tree in trees)
@@ -239,17 +239,16 @@ def _tempered(r: float) -> float:
     return r if r <= 18 else 18 + (r - 18) / 2
 
 
-def measured_levels(params: Params, r: int, d: int, neighbours: str) -> tuple[list[float], list[float]]:
+def measured_levels(
+    params: Params, columns: tuple[Column, ...], order: tuple[int, ...], neighbours: str
+) -> tuple[list[float], list[float]]:
     """The measured levels, as parts of the depth, and their weights in the split."""
+    r, d = len(order), len(columns)
     if r == 0:
         return [1.0], [1.0]
     if params.levels == "all":
-        # eq. 3.7: sigma_j ~ 1 / sqrt(Delta_{j-1}), Delta_j = 2^j diam of a cell of level j. Under
-        # replace_one the root is exact and has no share.
-        first = 1 if neighbours == "replace_one" else 0
-        return [j / r for j in range(first, r + 1)], [
-            math.sqrt(level_diameter(j - 1, d)) for j in range(first, r + 1)
-        ]
+        weights = _paper_weights(columns, order, neighbours)[0]
+        return [j / r for j in range(r + 1 - len(weights), r + 1)], weights
     step = int(math.log2(params.fanout)) if params.fanout else (4 if d < 3 else 5)
     count = max(1, round(r / step))
     # Measured: with one column the upper levels deserve a little more, with several all the same.
@@ -257,33 +256,39 @@ def measured_levels(params: Params, r: int, d: int, neighbours: str) -> tuple[li
     return [(i + 1) / count for i in range(count)], [ratio**i for i in range(count)]
 
 
-def level_diameter(j: int, d: int) -> float:
-    """Delta_j, the diameters of all cells of level j added up: 2^j 2^-floor(j/d); Delta_-1 = 1."""
-    return 1.0 if j < 0 else 2.0 ** (j - j // d)
+def _paper_weights(
+    columns: tuple[Column, ...], order: tuple[int, ...], neighbours: str
+) -> tuple[list[float], float]:
+    """The weights of eq. 3.7, and the diameter of a leaf.
+
+    sigma_j ~ 1 / sqrt(Delta_{j-1}), where Delta_j is the sum of the diameters of level j and Delta_-1 = 1.
+    Under replace_one the root is exact and has no share.
+    """
+    apart = [column.type in ("nominal", "boolean") for column in columns]
+    Delta, leaf = level_diameters([(c.size, c.nullable) for c in columns], apart, order)
+    weights = [1.0] + [math.sqrt(diameters) for diameters in Delta[:-1]]
+    return weights[neighbours == "replace_one" :], leaf
 
 
-def paper_bound(d: int, epsilon: float, n: float, neighbours: str = "add_remove") -> float:
-    """The paper's bound on the expected W1 distance, l_inf in the unit cube: 3/2 S^2 / (epsilon n) + delta.
+def paper_bound(columns: tuple[Column, ...], epsilon: float, n: float, neighbours: str) -> float:
+    """The paper's bound on the expected W1 distance: 3/2 S^2 / (epsilon n) + the diameter of a leaf.
 
     Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The
     larger of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it prints
     2 sqrt(2) in Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the
-    root has none.
-
-    >>> round(paper_bound(1, 1.0, 1e5), 4), round(paper_bound(2, 1.0, 1e5), 3)
-    (0.0044, 0.167)
+    root has none. Distances are as in `level_diameters`: l_inf over the columns, each of diameter 1.
     """
-    r = max(1, round(math.log2(max(2.0, epsilon * n))) + min(d - 2, 0))
-    first, moved = (0, 1) if neighbours == "add_remove" else (1, 2)
-    total = sum(math.sqrt(level_diameter(j - 1, d)) for j in range(first, r + 1))
-    return 1.5 * moved * total**2 / (epsilon * n) + 2.0 ** -(r // d)
+    order = turns([(c.size, c.nullable) for c in columns], depth_for(epsilon, n, columns, "uniform"))
+    weights, leaf = _paper_weights(columns, order, neighbours)
+    moved = 2 if neighbours == "replace_one" else 1
+    return 1.5 * moved * sum(weights) ** 2 / (epsilon * n) + leaf
 
 
 def bound(omega: Domain, params: Params, epsilon: float, n: float) -> float | None:
     """The paper's bound for all columns together; it does not speak of strata or copulas."""
     if omega.strata is not None or params.transform != "none":
         return None
-    return paper_bound(len(omega.columns), epsilon, n, omega.neighbours)
+    return paper_bound(omega.columns, epsilon, n, omega.neighbours)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

@@ -43,6 +43,39 @@ def turns(columns: Sequence[Size], depth: int) -> tuple[int, ...]:
     return tuple(order)
 
 
+def level_diameters(
+    columns: Sequence[Size], apart: Sequence[bool], order: Sequence[int]
+) -> tuple[list[float], float]:
+    """For each level, from the root to the leaves, the diameters of its cells added up; and that of a leaf.
+
+    Distances are the largest over the columns. Along a column of ordered codes two of them are as far apart
+    as their places on the unit scale, along one whose codes are all `apart` 1 unless they are equal, and
+    missing is at distance 1 from all else. Cells without a code do not count, and all others as if they were
+    as large as the largest of their level: the sums are never too small.
+
+    >>> level_diameters([(2**30, False)], [False], (0, 0))
+    ([1.0, 1.0, 1.0], 0.25)
+    >>> level_diameters([(4, False)], [True], (0, 0))
+    ([1.0, 2.0, 0.0], 0.0)
+    """
+    sums, bits = [], [0] * len(columns)
+    for turn in (None, *order):
+        if turn is not None:
+            bits[turn] += 1
+        count, widest = 1, 0.0
+        for (values, nullable), flat, b in zip(columns, apart, bits, strict=True):
+            if nullable and not b:
+                widest = 1.0
+                continue
+            cells = 1 << (b - nullable)
+            codes = -(-values // cells)  # of the largest cell
+            count *= min(cells, values) + nullable
+            # A continuous column has so many codes that a cell is as wide as its part of them.
+            widest = max(widest, float(codes > 1) if flat else (codes - (codes < 2)) / values)
+        sums.append(count * widest)
+    return sums, widest
+
+
 def even_edges(column: Size, cells: int) -> Ints:
     """The first code of each of so many cells, and the end: values are cut alike, missing is one cell more.
 

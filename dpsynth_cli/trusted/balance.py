@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dpsynth_cli.errors import VerificationError
+from dpsynth_cli.trusted import accountant
 from dpsynth_cli.trusted.chain import Entry
 
 CURRENCIES = ("epsilon", "rho")
@@ -51,17 +53,51 @@ class Charge:
 
 @dataclass(frozen=True)
 class Grant:
-    """The total of a data set. `epsilon` is what its owner stated: the sum over all grants.
+    """What all releases of a data set together may spend: the sum of the epsilons that its owner stated.
 
-    At one delta the epsilon of a rho is concave in rho, so the granted rhos together are worth at
-    most that sum.
+    With a delta it is counted in rho: the rho that this epsilon allows at this delta, and not a sum of rhos,
+    which would be worth another epsilon than the one that was stated.
     """
 
-    total: Fraction
-    unit: Unit
     epsilon: Fraction
     delta: Fraction | None
+    neighbours: str
     allow_unbounded: bool
+
+    @property
+    def unit(self) -> Unit:
+        return Unit("epsilon" if self.delta is None else "rho", self.neighbours)
+
+    @cached_property
+    def total(self) -> Fraction:
+        """In the grant's unit."""
+        if self.delta is None:
+            return self.epsilon
+        return accountant.rho_of_epsilon(self.epsilon, self.delta)
+
+    def __add__(self, more: Grant) -> Grant:
+        return Grant(
+            self.epsilon + more.epsilon,
+            self.delta,
+            self.neighbours,
+            self.allow_unbounded or more.allow_unbounded,
+        )
+
+    def epsilon_of(self, amount: Fraction) -> Fraction:
+        """What an amount in the grant's unit is worth as an epsilon at its delta, rounded up."""
+        if self.delta is None or amount <= 0:
+            return amount
+        return accountant.epsilon_of_rho(amount, self.delta)
+
+    def more_for(self, needed: Fraction) -> Fraction:
+        """The epsilon that must be granted, at least, so that the total is not below what is needed."""
+        if self.delta is None:
+            return needed - self.epsilon
+        # Both conversions round in the safe direction, so that a few last digits may be missing.
+        more = max(self.epsilon_of(needed) - self.epsilon, Fraction(1, 10**12))
+        while accountant.rho_of_epsilon(self.epsilon + more, self.delta) < needed:
+            more = more * 2 if more < Fraction(1, 10**9) else more * (1 + Fraction(1, 10**9))
+        return more
 
 
 @dataclass(frozen=True)
@@ -147,13 +183,7 @@ class Account:
         if old is not None:
             if (old.unit, old.delta) != (new.unit, new.delta):
                 return f"{self.dataset} was granted a second kind of budget"
-            new = Grant(
-                old.total + new.total,
-                new.unit,
-                old.epsilon + new.epsilon,
-                new.delta,
-                old.allow_unbounded or new.allow_unbounded,
-            )
+            new = old + new
         self.grant = new
         if old is None:
             prices = [self.price(charge) for charge in self.charges.values()]
@@ -210,13 +240,11 @@ def charge_of(payload: dict[str, Any]) -> Charge:
 
 def grant_of(payload: dict[str, Any]) -> Grant:
     """The grant that a grant entry records."""
-    return Grant(
-        Fraction(payload["amount"]),
-        Unit(payload["currency"], payload["neighbours"]),
-        Fraction(payload["epsilon"]),
-        None if payload["delta"] is None else Fraction(payload["delta"]),
-        payload["allow_unbounded"],
-    )
+    delta = None if payload["delta"] is None else Fraction(payload["delta"])
+    grant = Grant(Fraction(payload["epsilon"]), delta, payload["neighbours"], payload["allow_unbounded"])
+    if grant.epsilon <= 0 or grant.unit.currency != payload["currency"]:
+        raise ValueError("a grant is of a positive epsilon, in rho if and only if it has a delta")
+    return grant
 
 
 def account_of(dataset: str, entries: list[Entry]) -> Account:

@@ -2,8 +2,12 @@
 
 Claim: an entry is durable before the call that appended it returns, any number of processes may append
 at once, and `problems` names every entry that was edited, removed, reordered or inserted since. Only a
-cut-off tail leaves a shorter list that is whole in itself; it is found by the (number, hash) of any
-later entry that is known from elsewhere. What the entries mean is `ledger.py`'s idea, not this file's.
+cut-off tail leaves a shorter list that is whole in itself; it is found by the hash of any later entry
+that is known from elsewhere. What the entries mean is `ledger.py`'s idea, not this file's.
+
+Claim: the hash of an entry tells nothing about what is in it, or in the entries before it. Each entry has
+128 secret random bits of its own, which are hashed with it and stay in the file. Without them a hash that is
+published could be tried out: all words of an entry but its time may be known, and a time has few values.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -21,17 +26,18 @@ from typing import Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError, VerificationError
 
-FORMAT = 1
+FORMAT = 2
 START = "0" * 64
 APPLICATION = 0x64707379  # "dpsy" in the header of the file: never write into another program's database
 # With a rollback journal FULL does not sync the folder after a commit, and a power cut could undo it.
 SYNCHRONOUS = "EXTRA"
-COLUMNS = "number, time, dataset, kind, release, payload, previous, hash"
+COLUMNS = "number, time, dataset, kind, release, payload, salt, previous, hash"
 
 SCHEMA = (
     """CREATE TABLE entries (
          number INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, kind TEXT NOT NULL,
-         release TEXT NOT NULL, payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+         release TEXT NOT NULL, payload TEXT NOT NULL, salt TEXT NOT NULL, previous TEXT NOT NULL,
+         hash TEXT NOT NULL)""",
     "CREATE INDEX entries_by_dataset ON entries (dataset, kind)",
     "CREATE INDEX entries_by_release ON entries (release, kind)",
     # Against accidents with an SQL prompt; against intent there is the chain.
@@ -52,6 +58,7 @@ class Entry:
     kind: str
     release: str
     payload: dict[str, Any]
+    salt: str
     previous: str
     hash: str
 
@@ -66,7 +73,7 @@ def canonical(value: Any) -> str:
 
 
 def entry_hash(
-    number: int, time: str, dataset: str, kind: str, release: str, payload: str, previous: str
+    number: int, time: str, dataset: str, kind: str, release: str, payload: str, salt: str, previous: str
 ) -> str:
     """SHA-256 of the canonical JSON of all fields; the payload goes in as its stored text, to the byte."""
     said = {
@@ -76,6 +83,7 @@ def entry_hash(
         "kind": kind,
         "release": release,
         "payload": payload,
+        "salt": salt,
         "previous": previous,
     }
     return hashlib.sha256(canonical(said).encode("ascii")).hexdigest()
@@ -131,7 +139,7 @@ def _check_format(db: sqlite3.Connection, path: Path, create: bool, cost: str) -
         raise FileError(
             f"the ledger {path} has format {version}, and this dpsynth knows format {FORMAT}.",
             cost,
-            "Update dpsynth.",
+            "Use the dpsynth that made it, or name another file with --ledger or $DPSYNTH_LEDGER.",
         )
     if application or version or db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise FileError(
@@ -197,7 +205,7 @@ def _failures_told(path: Path, timeout: float, cost: str) -> Iterator[None]:
                 "",
                 f"the ledger {path} is damaged ({reason}).",
                 "Restore it from a backup and compare that with the newest published audit: "
-                "dpsynth budget verify --head NUMBER:HASH",
+                "dpsynth budget verify --head HASH",
             ),
         ):
             if sign in reason:
@@ -226,11 +234,11 @@ def append(db: sqlite3.Connection, dataset: str, kind: str, release: str, payloa
     """Write the next entry, inside the caller's write transaction."""
     number, previous = head(db)
     time = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    text = canonical(payload)
-    own = entry_hash(number + 1, time, dataset, kind, release, text, previous)
-    row = (number + 1, time, dataset, kind, release, text, previous, own)
-    db.execute(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    return Entry(number + 1, time, dataset, kind, release, json.loads(text), previous, own)
+    text, salt = canonical(payload), secrets.token_hex(16)
+    own = entry_hash(number + 1, time, dataset, kind, release, text, salt, previous)
+    row = (number + 1, time, dataset, kind, release, text, salt, previous, own)
+    db.execute(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    return Entry(number + 1, time, dataset, kind, release, json.loads(text), salt, previous, own)
 
 
 def head(db: sqlite3.Connection) -> tuple[int, str]:
@@ -256,25 +264,25 @@ def entries(db: sqlite3.Connection, clause: str, *values: object) -> list[Entry]
 
 def _read(row: tuple[Any, ...]) -> Entry | None:
     """The entry, if the row is still what was hashed, in value and in type."""
-    number, time, dataset, kind, release, text, previous, own = row
+    number, time, dataset, kind, release, text, salt, previous, own = row
     if type(number) is not int or any(type(value) is not str for value in row[1:]):
         return None
-    if entry_hash(number, time, dataset, kind, release, text, previous) != own:
+    if entry_hash(number, time, dataset, kind, release, text, salt, previous) != own:
         return None
     try:
         payload = json.loads(text)
     except ValueError:
         return None
-    return Entry(number, time, dataset, kind, release, payload, previous, own)
+    return Entry(number, time, dataset, kind, release, payload, salt, previous, own)
 
 
-def problems(db: sqlite3.Connection, known_head: tuple[int, str] | None = None) -> list[str]:
-    """Every break of the chain in words; none if the list is whole and holds the known entry."""
+def problems(db: sqlite3.Connection, known: str | None = None) -> list[str]:
+    """Every break of the chain in words; none if the list is whole and holds the entry of the known hash."""
     found = [
         f"the file is damaged: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"
     ]
     expected, previous = 1, START
-    hashes: dict[int, object] = {0: START}
+    hashes: set[object] = {START}
     # By rowid, not through an index: an index may be damaged or doctored.
     for row in db.execute(f"SELECT {COLUMNS} FROM entries NOT INDEXED ORDER BY number"):
         number, own = row[0], row[-1]
@@ -287,11 +295,10 @@ def problems(db: sqlite3.Connection, known_head: tuple[int, str] | None = None) 
         if _read(row) is None:
             found.append(f"entry {number} was changed after it was written")
         expected, previous = number + 1, own
-        hashes[number] = own
-    if known_head is not None:
-        number, known = known_head
-        if number not in hashes:
-            found.append(f"entry {number} is known elsewhere, but this ledger ends with entry {expected - 1}")
-        elif hashes[number] != known:
-            found.append(f"entry {number} is not the one that is known elsewhere")
+        hashes.add(own)
+    if known is not None and known not in hashes:
+        found.append(
+            f"the entry {known} is known elsewhere and is not here: this ledger, which ends with entry "
+            f"{expected - 1}, was cut off, or is an older copy or another ledger"
+        )
     return found

@@ -212,27 +212,20 @@ class Ledger:
     def grant(
         self,
         dataset: str,
-        amount: Fraction,
-        currency: str,
-        neighbours: str,
         epsilon: str,
+        neighbours: str,
         delta: str | None = None,
         allow_unbounded: bool = False,
     ) -> Balance:
         """Limit a data set to a total, or add to it; what was recorded before counts against it.
 
-        `amount` is epsilon itself, or the rho that the caller derived from `epsilon` at `delta`.
+        With a delta it is counted in rho: as much as the epsilons of all grants together allow at it.
         """
-        if not isinstance(amount, Fraction) or amount <= 0:
-            raise ValueError("a grant is a positive Fraction")
-        if (delta is None) != (currency == "epsilon"):
-            raise ValueError("a rho is granted at one delta, a pure epsilon at none")
         payload = {
-            "amount": str(amount),
-            "currency": currency,
-            "neighbours": neighbours,
             "epsilon": epsilon,
             "delta": delta,
+            "currency": "epsilon" if delta is None else "rho",
+            "neighbours": neighbours,
             "allow_unbounded": allow_unbounded,
         }
         chain.check_name("data set", dataset)
@@ -259,7 +252,7 @@ class Ledger:
         return STATES[history[-1].kind] if history else None
 
     def head(self) -> tuple[int, str]:
-        """The number and hash of the last entry, for every audit: it pins all entries before it."""
+        """The number and hash of the last entry. The hash pins all entries before it."""
         with self._reading() as db:
             return chain.head(db)
 
@@ -268,10 +261,10 @@ class Ledger:
         with self._reading() as db:
             return chain.entries(db, "WHERE release = ? AND release != '' ORDER BY number", release_id)
 
-    def entry(self, number: int) -> Entry | None:
-        """The entry of this number."""
+    def entry(self, own: str) -> Entry | None:
+        """The entry of this hash."""
         with self._reading() as db:
-            return next(iter(chain.entries(db, "WHERE number = ?", number)), None)
+            return next(iter(chain.entries(db, "WHERE hash = ?", own)), None)
 
     def datasets(self) -> list[str]:
         """Every data set that has an entry, in order of their names."""
@@ -285,14 +278,14 @@ class Ledger:
                 return chain.entries(db, "ORDER BY number")
             return chain.entries(db, "WHERE dataset = ? ORDER BY number", dataset)
 
-    def verify(self, known_head: tuple[int, str] | None = None) -> list[str]:
+    def verify(self, known: str | None = None) -> list[str]:
         """Everything that is wrong with the ledger, in words; an empty list if it is whole.
 
-        `known_head` is the (number, hash) in any published audit: a cut-off tail or a restored old
-        copy is whole in itself, and only such a pair finds it.
+        `known` is the hash in any published audit: a cut-off tail or a restored old copy is whole in
+        itself, and only such a hash finds it.
         """
         with self._reading() as db:
-            broken = chain.problems(db, known_head)
+            broken = chain.problems(db, known)
             return broken or wrong_sums(chain.entries(db, "ORDER BY number"))
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:

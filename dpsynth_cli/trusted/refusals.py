@@ -11,15 +11,15 @@ from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
 from dpsynth_cli.trusted.balance import Account, Charge, Grant, converted
 
 
-def shown(amount: Fraction, *, up: bool = True) -> str:
-    """The amount for people: exact as a short decimal if it is one, else rounded, and said so.
+def shown(amount: Fraction, *, up: bool = True, digits: int = 12) -> str:
+    """The amount for people: exact as a decimal of so many digits if it is one, else rounded, and said so.
 
     Rounding goes up for what is needed, down for what is left: then a shortage always shows.
 
     >>> shown(Fraction(1, 10)), shown(Fraction(1, 10**30)), shown(Fraction(2, 3)), shown(Fraction(1200))
     ('0.1', '1e-30', 'about 0.666667', '1200')
     """
-    short = decimal_of(amount, up=up)
+    short = decimal_of(amount, up=up, digits=digits)
     return _text(short) if Fraction(short) == amount else f"about {_text(short)}"
 
 
@@ -77,12 +77,7 @@ def too_little(
     why = f" (its {stated}: {conversion})" if conversion else f" (its {stated})" if currency == "rho" else ""
     needs = f"this release needs {currency} = {shown(charged)}{why}"
     has = f"{dataset} has {shown(left, up=False)} left"
-    if currency == "epsilon":
-        more = enough(charged - left)
-    elif conversion is None and grant.delta == Fraction(asked["delta"]):
-        more = asked["epsilon"]  # grants rho like this release needs: enough, though more than is missing
-    else:
-        more = "EPSILON"
+    more = enough(grant.more_for(grant.total - left + charged))
     return BudgetError(
         f"{needs}, but {has}.",
         NOTHING_SPENT,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
-import types
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +14,7 @@ from typer.testing import CliRunner
 
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
+from dpsynth_cli.trusted import accountant
 from dpsynth_cli.trusted.ledger import Ledger
 
 
@@ -30,9 +29,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _rho_is_a_tenth_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The accountant's conversion has its own tests; here any rho will do."""
-    module = types.ModuleType("dpsynth_cli.trusted.accountant")
-    module.rho_of_epsilon = lambda epsilon, delta: epsilon / 10  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "dpsynth_cli.trusted.accountant", module)
+    monkeypatch.setattr(accountant, "rho_of_epsilon", lambda epsilon, delta: epsilon / 10)
+    monkeypatch.setattr(accountant, "epsilon_of_rho", lambda rho, delta: rho * 10)
 
 
 def said(*arguments: str) -> str:
@@ -68,18 +66,19 @@ def test_init_makes_a_ledger_once_and_says_where(path: Path, tmp_path: Path) -> 
 
 def test_grant_says_what_may_be_spent_in_all(path: Path) -> None:
     assert said("grant", "census", "0.1") == (
-        "census may spend epsilon = 0.1 in all, under add_remove; 0.1 is left."
+        "census may spend 0.1 in all, counted in pure epsilon under add_remove; 0.1 is left."
     )
     charge(path, "r", "census", "0.05")
     assert said("grant", "census", "0.2") == (
-        "census may spend epsilon = 0.3 in all, under add_remove; 0.25 is left."
+        "census may spend 0.3 in all, counted in pure epsilon under add_remove; 0.25 is left."
     )
 
 
 def test_grant_with_a_delta_is_counted_in_rho(path: Path) -> None:
     arguments = ["grant", "trips", "1.5", "--delta", "1e-9", "--neighbours", "replace_one"]
     assert said(*arguments) == (
-        "trips may spend rho = 0.15 in all (epsilon = 1.5 at delta = 1e-9), under replace_one; 0.15 is left."
+        "trips may spend 0.15 (epsilon 1.5) in all, counted in rho (zCDP) under replace_one at delta = 1e-9; "
+        "0.15 (epsilon 1.5) is left."
     )
     assert json.loads(said(*arguments, "--allow-groups", "--json")) == {
         "ledger": str(path),
@@ -93,7 +92,9 @@ def test_grant_with_a_delta_is_counted_in_rho(path: Path) -> None:
             "allow_groups": True,
         },
         "charged": "0",
+        "charged_epsilon": "0",
         "remaining": "3/10",
+        "remaining_epsilon": "3",
         "spent": [],
         "releases": 0,
         "unbounded": 0,
@@ -156,13 +157,13 @@ def used(path: Path) -> Path:
 
 
 TABLE = """\
-  data set      counted in                      granted                             spent            left   releases
- ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-  census        pure epsilon under add_remove   1                                   0.1              0.9    1
-  loose [red]   pure epsilon under add_remove   no limit                            0.5                     1
-  loose [red]   rho (zCDP) under add_remove     no limit                            about 0.333334          1
-  trips         rho (zCDP) under replace_one    0.2 (epsilon = 2 at delta = 1e-9)   0.02             0.18   1
-  trips         no differential privacy                                             unbounded               1"""  # noqa: E501
+  data set      counted in                                     granted           spent                left                 releases
+ ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  census        pure epsilon under add_remove                  1                 0.1                  0.9                  1
+  loose [red]   pure epsilon under add_remove                  no limit          0.5                                       1
+  loose [red]   rho (zCDP) under add_remove                    no limit          about 0.333334                            1
+  trips         rho (zCDP) under replace_one at delta = 1e-9   0.2 (epsilon 2)   0.02 (epsilon 0.2)   0.18 (epsilon 1.8)   1
+  trips         no differential privacy                                          unbounded                                 1"""  # noqa: E501
 
 
 def test_show_adds_up_each_unit_on_its_own(used: Path) -> None:
@@ -178,7 +179,9 @@ def test_show_in_json_is_exact(used: Path) -> None:
         "dataset": "loose [red]",
         "grant": None,
         "charged": None,
+        "charged_epsilon": None,
         "remaining": None,
+        "remaining_epsilon": None,
         "spent": [
             {"currency": "epsilon", "neighbours": "add_remove", "amount": "1/2"},
             {"currency": "rho", "neighbours": "add_remove", "amount": "1/3"},
@@ -197,7 +200,7 @@ def test_log_lists_every_entry_in_order(used: Path) -> None:
     shown = [line.split("   ") for line in lines[2:]]
     assert [[cell.strip() for cell in line if cell.strip()][2:] for line in shown] == [
         ["census", "grant", "epsilon = 1 under add_remove"],
-        ["trips", "grant", "rho = 0.2 under replace_one"],
+        ["trips", "grant", "epsilon = 2 at delta = 1e-9 under replace_one"],
         ["census", "reserve", "r1", "epsilon = 0.1 under add_remove"],
         ["census", "drawn", "r1"],
         ["census", "commit", "r1"],
@@ -223,7 +226,7 @@ def test_log_in_json_has_all_that_is_hashed(used: Path) -> None:
     assert logged == {"ledger": str(used), "entries": [vars(entry) for entry in Ledger(used).log("census")]}
     assert logged["entries"][3]["payload"] == {"output_sha256": "ab" * 32}
     assert set(logged["entries"][0]) == {
-        "number", "time", "dataset", "kind", "release", "payload", "previous", "hash",
+        "number", "time", "dataset", "kind", "release", "payload", "salt", "previous", "hash",
     }  # fmt: skip
 
 
@@ -242,14 +245,14 @@ def test_an_empty_ledger_says_so(path: Path, command: str) -> None:
 
 
 def test_verify_finds_the_ledger_whole_and_gives_its_head(used: Path) -> None:
-    number, own = Ledger(used).head()
-    assert said("verify") == f"The ledger is whole, 13 entries: {used}\nHead: {number}:{own}"
-    assert said("verify", "--head", f"{number}:{own}") == said("verify")
+    own = Ledger(used).head()[1]
+    assert said("verify") == f"The ledger is whole, 13 entries: {used}\nHead: {own}"
+    assert said("verify", "--head", own) == said("verify")
     assert json.loads(said("verify", "--json")) == {"ledger": str(used), "ok": True, "problems": []}
 
 
 def test_verify_names_every_problem_and_fails(used: Path) -> None:
-    number, own = Ledger(used).head()
+    own = Ledger(used).head()[1]
     with closing(sqlite3.connect(used)) as db, db:
         db.execute("DROP TRIGGER never_edited")
         db.execute("DROP TRIGGER never_removed")
@@ -257,25 +260,26 @@ def test_verify_names_every_problem_and_fails(used: Path) -> None:
         db.execute("DELETE FROM entries WHERE number > 10")
     problems = [
         "entry 3 was changed after it was written",
-        f"entry {number} is known elsewhere, but this ledger ends with entry 10",
+        f"the entry {own} is known elsewhere and is not here: this ledger, which ends with entry 10, was cut "
+        "off, or is an older copy or another ledger",
     ]
     text = (
         f"the ledger {used} is not as it was written:\n  {problems[0]}\n  {problems[1]}\n"
         "Nothing was changed. Keep this file as it is, and compare it with its backups and with published "
         "audits."
     )
-    assert refused(VerificationError, "verify", "--head", f"{number}:{own}") == text
-    result = CliRunner().invoke(app, ["verify", "--head", f"{number}:{own}", "--json"])
+    assert refused(VerificationError, "verify", "--head", own) == text
+    result = CliRunner().invoke(app, ["verify", "--head", own, "--json"])
     assert json.loads(result.stdout) == {"ledger": str(used), "ok": False, "problems": problems}
     assert isinstance(result.exception, VerificationError)
     assert result.exception.exit_code == 4
 
 
-@pytest.mark.parametrize("text", ["12", "x:" + "a" * 64, "1:" + "g" * 64, "1:abc", "-1:" + "a" * 64])
-def test_a_head_that_is_no_number_and_hash_is_refused(used: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["12", "1:" + "a" * 64, "g" * 64, "abc", "a" * 63])
+def test_a_head_that_is_no_hash_is_refused(used: Path, text: str) -> None:
     assert refused(UsageError, "verify", f"--head={text}") == (
-        f"--head must be NUMBER:HASH, a number and 64 hexadecimal digits; it is {text!r}.\n"
-        "Nothing was checked. Every published audit has such a pair."
+        f"--head must be a hash of 64 hexadecimal digits; it is {text!r}.\n"
+        "Nothing was checked. Every published audit has one: budget.ledger.hash."
     )
 
 

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -258,7 +257,7 @@ def test_folders_files_and_ledgers_without_rights(open_folder):
         assert "Nothing was read and nothing was spent." in words
     (open_folder / "people.csv").chmod(0o644)
     with Ledger(open_folder / "ledger.sqlite") as ledger:
-        ledger.grant("people", Fraction(1), "epsilon", "add_remove", "1")
+        ledger.grant("people", "1", "add_remove")
     (open_folder / "ledger.sqlite").chmod(0o444)
     open_folder.chmod(0o555)
     code, words = tried()
