@@ -33,7 +33,7 @@ from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.questions import Model
 from dpsynth_cli.spec import Spec, from_document
 from dpsynth_cli.stream_snapshot import model_of
-from dpsynth_cli.stream_step import advance, partition_of
+from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.leaves import Gathered
 from dpsynth_cli.trusted.stream_state import StreamState
 from tests.asking import asking, drawn
@@ -65,11 +65,11 @@ def codes_of(points: np.ndarray, spec: Spec) -> dict[str, np.ndarray]:
 def run(points: np.ndarray, spec: Spec) -> Iterator[tuple[int, StreamState]]:
     """The state after every release time."""
     state = StreamState("0" * 32, "0" * 64, {}, 0)
-    codes, cells, before = codes_of(points, spec), partition_of(spec), 0
+    codes, cells, before = codes_of(points, spec), stream_of(spec).partition, 0
     for number, t in enumerate(t for t in TIMES if t <= len(points)):
         batch = Gathered(cells, spec.domain)
         batch.add({name: column[before:t] for name, column in codes.items()}, t - before)
-        assert advance(state, spec, batch.leaves(), str(number))
+        assert advance(state, spec, batch.leaves(), str(number), "2026-01-01")
         before = t
         yield t, state
 
@@ -236,11 +236,11 @@ def inside(path: str) -> None:
 
     def push() -> None:
         with closing(open_scan(path, spec.domain.columns, spec.csv)) as scan:
-            first, *rest = added_up(scan, lambda: Gathered(partition_of(spec), spec.domain))
+            first, *rest = added_up(scan, lambda: Gathered(stream_of(spec).partition, spec.domain))
         for tally in rest:
             first.merge(tally)
         state = StreamState("0" * 32, "0" * 64, {}, 0)
-        advance(state, spec, first.leaves(), "1")
+        advance(state, spec, first.leaves(), "1", "2026-01-01")
         state.as_bytes()
 
     told = []

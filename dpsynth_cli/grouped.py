@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from dpsynth_cli import audit
 from dpsynth_cli.compose import Receipt, about
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.evaluate.tables import Sample
+from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publish
-from dpsynth_cli.questions import Block, Ints, Progress, no_progress
+from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import charge_in, refunding
 from dpsynth_cli.spec import Spec
-from dpsynth_cli.trusted import groups
+from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.write import write_table
@@ -46,9 +42,14 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
         with refunding(spec, ledger, release_id):
             ledger.drawn(release_id)
             progress("reading", 0, scan.size)
-            rows = groups.read_rows(scan, lambda done: progress("reading", done, scan.size))
-            found = _groups(spec, rows)
-            count, blocks = _released(spec, rows, found)
+            found = read_groups(
+                scan,
+                spec.domain,
+                spec.params.group_size,
+                spec.params.partition,
+                lambda done: progress("reading", done, scan.size),
+            )
+            count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(ROWS)
             pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
             try:
@@ -61,10 +62,11 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 recorded = {"dataset": spec.privacy.dataset, "hash": entry.hash}
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
-                useful = utility(spec, scan, made, progress)
+                real = partial(scanned, scan, spec.domain, ROWS, progress)
+                useful = utility(spec, real, made, progress)
                 charged = charge_in(ledger, spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful)
-                steward["groups"] = _told(spec, rows, found)
+                steward["groups"] = found.for_the_steward()
                 publish(
                     files,
                     release_id,
@@ -86,37 +88,3 @@ def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rece
         "a release by groups is made at once: there is nothing to resume.",
         next_step="Run it again without --resume; the ledger records it again.",
     )
-
-
-def _groups(spec: Spec, rows: dict[str, Ints]) -> groups.Groups:
-    count = len(next(iter(rows.values())))
-    if 0 < count < spec.params.group_size:
-        raise UsageError(
-            "the input has fewer rows than one group needs.", next_step="Lower mechanism.group_size."
-        )
-    return groups.grouped(rows, spec.domain, spec.params.group_size, spec.params.partition)
-
-
-def _released(spec: Spec, rows: dict[str, Ints], found: groups.Groups) -> tuple[int, Iterator[Block]]:
-    """How many rows, and the rows. Order and draws are nobody's to repeat: a seed would tell row by row."""
-    rng = np.random.default_rng(secrets.randbits(128))
-    whole = len(found.of_row)
-    if spec.params.output == "centroids":
-        centres = groups.centroids(rows, spec.domain, found)
-        return whole, groups.rows_of_centroids(centres, found, rng)
-    count = whole if spec.rows is None or not whole else spec.rows
-    return count, groups.rows_by_bootstrap(rows, spec.domain, found, count, rng)
-
-
-def _told(spec: Spec, rows: dict[str, Ints], found: groups.Groups) -> dict[str, Any]:
-    """For the steward: how many groups there are, and where one of them gives a category away."""
-    alike = groups.homogeneous(rows, spec.domain, found)
-    return {
-        "confidential": True,
-        "groups": len(found.sizes),
-        "smallest": min(found.sizes.tolist(), default=0),
-        "largest": max(found.sizes.tolist(), default=0),
-        "homogeneous": alike,
-        "meaning": "in so many groups all rows have the same category: whoever is known to be in one of them "
-        "is known to have it",
-    }

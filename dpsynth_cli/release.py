@@ -23,7 +23,7 @@ from dpsynth_cli.errors import (
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publish
-from dpsynth_cli.questions import Answer, Ints, Progress, Question, no_progress
+from dpsynth_cli.questions import Answer, Progress, no_progress
 from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial
 from dpsynth_cli.trusted.accountant import Accountant
@@ -32,11 +32,10 @@ from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
-from dpsynth_cli.trusted.memory import Memory, Softly
+from dpsynth_cli.trusted.passes import Passes
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.source import system_source
 
 
@@ -134,30 +133,7 @@ def _finish(
     bill: list[Charge] = []
     noted = _noted(ledger, partial)
 
-    # The first pass that reads every column gives a sample for `utility`, and the codes of a small table.
-    seen: Sample | None = None
-    memory: Memory | None = None
-
-    def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        nonlocal seen, memory
-        progress("reading", 0, scan.size)
-        if memory:
-            return engine.sum_over(memory, spec.domain, questions)
-        whole = set(columns_of(questions)) == {column.name for column in scan.columns}
-        looked, kept = Sample(ROWS), Memory(spec.domain)
-        look, keep = Softly(looked.add), Softly(kept.keep)
-        watched = engine.watches and whole and not seen
-        found, rows = engine.sum_over(
-            scan,
-            spec.domain,
-            questions,
-            lambda done: progress("reading", done, scan.size),
-            *([(look, keep) if spec.evaluation.metrics else (keep,)] if watched else []),
-        )
-        if watched:
-            seen = looked if look.whole else None
-            memory = kept if keep.whole and kept.has(rows) else None
-        return found, rows
+    passes = Passes(scan, spec.domain, engine, ROWS if spec.evaluation.metrics else 0, progress)
 
     def before_rows() -> None:
         # Exactly one process may go on: of two with the same charge, one cannot mark it.
@@ -180,14 +156,21 @@ def _finish(
         noted = ledger.note(dataset, release_id, _note(partial, count), follows=noted).number
 
     ask = open_curator(
-        sums, spec.domain, accountant, system_source(), record, before_rows, list(partial.answers), bill
+        passes.sums,
+        spec.domain,
+        accountant,
+        system_source(),
+        record,
+        before_rows,
+        list(partial.answers),
+        bill,
     )
     outcome = run(spec, replace(ask, progress=progress))
     transcript = partial.transcript()
     made = Sample(ROWS)
     pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
-        useful = utility(spec, scan, made, progress, seen)
+        useful = utility(spec, passes.sampled, made, progress)
         charged = charge_in(ledger, dataset, release_id)
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful)
         publish(

@@ -84,11 +84,9 @@ def _blocks_model(spec: Spec, release: int, parts: Parts) -> tuple[Model, list[C
     if [part[:2] for part in parts] != due:
         raise VerificationError("the transcript has other blocks than its release is made of.", "")
     counted, bills = [], dict[int, list[Charge]]()
-    accountant = accountant_of(spec)
     for first, last, answers in parts:
         bill: list[Charge] = []
-        accountant.spent = Fraction(0)
-        ask = recorded_ask(spec, accountant, answers, bill)
+        ask = recorded_ask(spec, accountant_of(spec), answers, bill)
         share = schedule.share(last)
         counted.append(online.ask_block(ask, spec.domain, spec.params, spec.split, share))
         check_paid_for(bill, answers)

@@ -364,7 +364,7 @@ def test_a_push_that_is_stopped_while_it_reads_says_that_nothing_was_counted(
         raise stop
 
     with monkeypatch.context() as once:
-        once.setattr(stream, "added_up", stopped)
+        once.setattr(stream, "read_batch", stopped)
         ran = dpsynth("stream", "push", "spec.yaml", "day_1.csv", "--batch-id", "day 1")
     assert ran.code == code
     assert ran.err == (

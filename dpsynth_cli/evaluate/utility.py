@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dpsynth_cli.errors import DpsynthError
 from dpsynth_cli.evaluate.metrics import Judged, chosen, judge
 from dpsynth_cli.evaluate.names import QUICK
-from dpsynth_cli.evaluate.tables import Sample, scanned
+from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
 from dpsynth_cli.spec import Spec
-from dpsynth_cli.trusted.scan import Scan
 
 ROWS = 50_000
 
 
-def utility(
-    spec: Spec, scan: Scan, made: Sample, progress: Progress, seen: Sample | None = None
-) -> dict[str, Any] | None:
-    """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against one of the real rows,
-    which is made in a pass of its own if it was not `seen` in another.
+def utility(spec: Spec, real: Callable[[], Table], made: Sample, progress: Progress) -> dict[str, Any] | None:
+    """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against the `real` ones.
 
     A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """
@@ -30,8 +27,7 @@ def utility(
     plan = Judged(metrics, wanted.target, references=set(wanted.metrics) != set(QUICK))
     confidential = {"confidential": True, "sample_rows": ROWS, "notes": notes}
     try:
-        real = seen.table(spec.domain) if seen else scanned(scan, spec.domain, ROWS, progress)
-        return confidential | judge(real, made.table(spec.domain), spec.domain, plan, None, progress)
+        return confidential | judge(real(), made.table(spec.domain), spec.domain, plan, None, progress)
     except DpsynthError as error:
         return confidential | {"failed": error.happened, "metrics": {}}
     except Exception as error:  # never its text: a library may have put a cell's content into it

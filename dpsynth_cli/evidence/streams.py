@@ -16,10 +16,11 @@ from dpsynth_cli.evidence.runs import Bench, Released
 from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.spec import Privacy, Spec, from_document
 from dpsynth_cli.stream_snapshot import model_of
-from dpsynth_cli.stream_step import advance, partition_of
+from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream_state import StreamState
 
+DAY = "2026-01-01"
 DOCUMENT: dict[str, Any] = {
     "dpsynth": 1,
     "name": "audit",
@@ -55,7 +56,7 @@ class StreamBench(Bench):
         asked: list[Any] = []
         for number, rows in enumerate(self.pushes[table]):
             known = {block[:2] for block in state.blocks}
-            advance(state, self.spec, rows, str(number))
+            advance(state, self.spec, rows, str(number), DAY)
             for first, last, answers in state.blocks:
                 if (first, last) not in known:
                     seen += [(answer, *self._counted(first, last, answer)) for _, answer in answers]
@@ -66,7 +67,7 @@ class StreamBench(Bench):
     def _counted(self, first: int, last: int, answer: Answer) -> tuple[Ints, Ints]:
         """The exact counts of both tables, for the pushes of a block: each of them is a release."""
         level = (len(answer.values) - 1).bit_length()
-        depth = len(partition_of(self.spec).order or ())
+        depth = len(stream_of(self.spec).partition.order or ())
         one, other = (
             np.sum([rows.level(depth, level) for rows in pushes[first - 1 : last]], axis=0)
             for pushes in self.pushes
@@ -74,7 +75,7 @@ class StreamBench(Bench):
         return one, other
 
     def _leaves(self, table: int, cut: slice) -> Leaves:
-        gathered = Gathered(partition_of(self.spec), self.pair.omega)
+        gathered = Gathered(stream_of(self.spec).partition, self.pair.omega)
         codes = {name: column[cut] for name, column in self.pair.tables[table].items()}
         gathered.add(codes, len(next(iter(codes.values()))))
         return gathered.leaves()

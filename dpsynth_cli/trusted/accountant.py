@@ -56,7 +56,12 @@ class Accountant:
     total: Fraction  # in the currency
     epsilon: Fraction  # the guarantee as the user reads it
     delta: Fraction
-    spent: Fraction = field(default=Fraction(0), init=False)
+    _spent: Fraction = field(default=Fraction(0), init=False)
+
+    @property
+    def spent(self) -> Fraction:
+        """What was charged so far: only `charge` changes it, and it never falls."""
+        return self._spent
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Accountant:
@@ -87,7 +92,7 @@ class Accountant:
         if spent > self.total:
             cost, left = spent - self.spent, self.total - self.spent
             raise BudgetError(self._refusal(len(prices), cost, left), self._cost_so_far(), _NEXT_STEP)
-        self.spent = spent
+        self._spent = spent
 
     def _refusal(self, questions: int, cost: Fraction, left: Fraction) -> str:
         """In parts of the whole, which are short and exact: "11/10 of the release's epsilon"."""

@@ -13,13 +13,16 @@ less.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Block, Ints
 from dpsynth_cli.trusted.scan import Scan
 
@@ -37,17 +40,57 @@ class Groups:
     sizes: Ints
 
 
-def read_rows(scan: Scan, progress: Callable[[int], None] = lambda done: None) -> dict[str, Ints]:
-    """All rows as codes, in memory."""
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """The rows of a table, as codes in memory, and their groups."""
+
+    rows: Mapping[str, Ints]
+    omega: Domain
+    groups: Groups
+
+    def released(self, output: str, count: int | None) -> tuple[int, Iterator[Block]]:
+        """How many rows, and the rows: `centroids`, or as many as are wanted by bootstrap.
+
+        Order and draws are nobody's to repeat: a seed would tell row by row.
+        """
+        rng = np.random.default_rng(secrets.randbits(128))
+        whole = len(self.groups.of_row)
+        if output == "centroids":
+            return whole, rows_of_centroids(centroids(self.rows, self.omega, self.groups), self.groups, rng)
+        count = whole if count is None or not whole else count
+        return count, rows_by_bootstrap(self.rows, self.omega, self.groups, count, rng)
+
+    def for_the_steward(self) -> dict[str, Any]:
+        """How many groups there are, and where one of them gives a category away."""
+        return {
+            "confidential": True,
+            "groups": len(self.groups.sizes),
+            "smallest": min(self.groups.sizes.tolist(), default=0),
+            "largest": max(self.groups.sizes.tolist(), default=0),
+            "homogeneous": homogeneous(self.rows, self.omega, self.groups),
+            "meaning": "in so many groups all rows have the same category: whoever is known to be in one of "
+            "them is known to have it",
+        }
+
+
+def read_groups(
+    scan: Scan, omega: Domain, g: int, partition: str, progress: Callable[[int], None] = lambda done: None
+) -> GroupedRows:
+    """All rows of a table, in groups of at least g."""
     parts: dict[str, list[np.ndarray]] = {column.name: [] for column in scan.columns}
     for piece in scan.pieces():
         for name, codes in scan.encode(piece).items():
             parts[name].append(codes.astype(np.int32))
         progress(piece.size)
-    return {
+    rows = {
         name: np.concatenate(part).astype(np.int64) if part else np.zeros(0, np.int64)
         for name, part in parts.items()
     }
+    if 0 < len(next(iter(rows.values()))) < g:
+        raise UsageError(
+            "the input has fewer rows than one group needs.", next_step="Lower mechanism.group_size."
+        )
+    return GroupedRows(rows, omega, grouped(rows, omega, g, partition))
 
 
 # --- the partition -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Cells, Halves, Ints, Question, Total
-from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.accountant import Accountant, Price
 from dpsynth_cli.trusted.batch import Codes, path_of
 from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.prices import Charge
@@ -122,7 +122,8 @@ def measured(
     state that holds them is. With private arrivals nothing is free: under replace_one, too, a row may
     be replaced by one of another time, and then the number of rows of a piece changes.
     """
-    accountant.spent = leaves.paid * accountant.total
+    # What its rows have paid for larger or smaller pieces counts as spent: nothing is ever forgotten.
+    accountant.charge([Price("none", Fraction(0), leaves.paid * accountant.total, 0.0)])
     given: list[tuple[Question, Answer]] = []
 
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:

@@ -44,9 +44,9 @@ def test_utility_is_in_the_stewards_audit_and_nowhere_else(dpsynth, people, tmp_
     assert utility["rows"]["real"] == 300
     assert "utility" not in public
     assert "evaluation" not in public
-    assert {k: v for k, v in steward.items() if k not in ("utility", "input", "files", "publishable")} == {
-        k: v for k, v in public.items() if k != "publishable"
-    }
+    assert {
+        k: v for k, v in steward.items() if k not in ("utility", "input", "files", "ledger", "publishable")
+    } == {k: v for k, v in public.items() if k != "publishable"}
     # It is the error of the file that was written: computed again from both files it is the same.
     ran = dpsynth("evaluate", "spec.yaml", "out/people.csv", "--json", "-m", "w1,moments", "--no-references")
     assert ran.code == 0, ran.err
@@ -129,7 +129,7 @@ def test_a_release_is_judged_by_rows_that_its_sums_passed_over(dpsynth, people, 
     def fail(*words):
         raise AssertionError("the table was read once more")
 
-    monkeypatch.setattr("dpsynth_cli.evaluate.utility.scanned", fail)
+    monkeypatch.setattr("dpsynth_cli.trusted.passes.scanned", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
 
@@ -161,7 +161,7 @@ def test_a_small_table_is_read_once(dpsynth, people, monkeypatch):
     more = ["--set", "privacy.epsilon=100"]  # so that it asks a second time, whatever the noise is
     assert dpsynth("release", people("marginals"), "-o", "small.csv", *more).code == 0
     small = list(passes)
-    monkeypatch.setattr("dpsynth_cli.release.Memory", partial(Memory, most=1))
+    monkeypatch.setattr("dpsynth_cli.trusted.passes.Memory", partial(Memory, most=1))
     assert dpsynth("release", people("marginals"), "-o", "large.csv", *more).code == 0
     assert len(small) == 2 < len(passes) - len(small)  # lines are counted, then parsed: again if it is large
 

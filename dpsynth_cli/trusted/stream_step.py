@@ -1,0 +1,113 @@
+"""One push of a stream: a batch becomes raw counts, and what ends now gets its noise.
+
+Raw counts are in a `StreamState`, which whoever calls this holds and never looks into. When a release is
+made, and what ends with it, the caller says by public numbers alone: the clock is all that comes back.
+Whoever calls this makes the state durable before anything of it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Ask, Cells, Ints, as_json
+from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.dynamic_partition import DynamicPartition
+from dpsynth_cli.trusted.engines.local import added_up
+from dpsynth_cli.trusted.leaves import Gathered, Leaves, measured
+from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.stream_state import StreamState
+
+Block = tuple[int, int]  # its first and its last release
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is public about a stream, for its whole life. `budget` gives the whole of it, unspent."""
+
+    omega: Domain
+    partition: Cells  # the finest that raw counts are kept in
+    public_arrivals: bool
+    budget: Callable[[], Accountant]
+
+    def __post_init__(self) -> None:
+        # Under add_remove a row that is not there changes how many arrive.
+        if self.public_arrivals and self.omega.neighbours != "replace_one":
+            raise ValueError("the number of rows of a push is public under replace_one only")
+
+    def clock(self, state: StreamState) -> int:
+        """What time it is: the events so far where arrivals are public, else the pushes."""
+        return state.events if self.public_arrivals else state.pushes
+
+
+def read_batch(scan: Scan, stream: Stream, progress: Callable[[int], None] = lambda done: None) -> Leaves:
+    """The raw counts of a batch."""
+    first, *rest = added_up(scan, lambda: Gathered(stream.partition, stream.omega), progress)
+    for tally in rest:
+        first.merge(tally)
+    return first.leaves()
+
+
+def add_batch(state: StreamState, stream: Stream, rows: Leaves, batch_id: str) -> int:
+    """Take a batch into the state, and give the clock after it."""
+    state.batches.append(batch_id)
+    state.events += rows.rows
+    state.open = [(state.open[0] if state.open else Leaves()) + rows, *state.open[1:]]
+    return stream.clock(state)
+
+
+def close_blocks(
+    state: StreamState,
+    stream: Stream,
+    sizes: Sequence[int],
+    ending: Mapping[int, Block],
+    needed: set[Block],
+    ask_block: Callable[[Ask], object],
+) -> None:
+    """Measure the blocks that end now, smallest first; what a block has had goes into the next larger one.
+
+    `ending` are the blocks that end, by their sizes; of all that have ended, the `needed` ones are kept.
+    """
+    state.open += [Leaves()] * (len(sizes) - len(state.open))
+    carried = Leaves()
+    for i, size in enumerate(sizes):
+        carried, state.open[i] = carried + state.open[i], Leaves()
+        if size not in ending:
+            state.open[i] = carried
+            break
+        ask, paid, given = measured(
+            carried, stream.partition, stream.omega, stream.budget(), system_source(), stream.public_arrivals
+        )
+        ask_block(ask)
+        carried = paid()
+        state.blocks.append((*ending[size], [(as_json(question), answer) for question, answer in given]))
+    state.blocks = sorted((b for b in state.blocks if b[:2] in needed), key=lambda block: block[0])
+
+
+def check_segments(
+    state: StreamState,
+    stream: Stream,
+    level: int,
+    checks: int,
+    shares: Mapping[int, Fraction],
+    keeps_history: bool,
+) -> list[Ints]:
+    """One step of Algorithm 12: a new time level if it is time, then add, check, close. The private counts
+    of every level of the partition that is there, from the root down.
+
+    A time `level` has at most so many `checks`, and `shares` of the levels of the partition.
+    """
+    epsilon, source = stream.budget().epsilon, system_source()
+    per_path = epsilon if stream.omega.neighbours == "add_remove" else epsilon / 2
+    counters = DynamicPartition(len(stream.partition.order or ()), per_path, keeps_history)
+    if state.counters is not None:
+        counters.restore(*state.counters)
+    if counters.level is None or level > counters.level:
+        counters.enter(level, checks, shares, source)
+    counters.step(state.open[0], source)
+    state.open = [Leaves()]
+    state.counters = counters.as_parts()
+    return list(counters.output().values())
