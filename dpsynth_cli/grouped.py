@@ -18,7 +18,7 @@ from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import charge_in, refunding
+from dpsynth_cli.release import refunding
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger import Ledger
@@ -64,7 +64,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 named = files.named(transcript=False)
                 real = partial(scanned, scan, spec.domain, ROWS, progress)
                 useful = utility(spec, real, made, progress)
-                charged = charge_in(ledger, spec.privacy.dataset, release_id)
+                charged = ledger.receipt(spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful)
                 steward["groups"] = found.for_the_steward()
                 publish(

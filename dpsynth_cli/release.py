@@ -171,7 +171,7 @@ def _finish(
     pending, public = compose(spec, transcript, outcome, accountant, bill, files, progress, made.add)
     try:
         useful = utility(spec, passes.sampled, made, progress)
-        charged = charge_in(ledger, dataset, release_id)
+        charged = ledger.receipt(dataset, release_id)
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful)
         publish(
             files,
@@ -187,16 +187,6 @@ def _finish(
         pending.discard()
     partial.remove()
     return Receipt(release_id, public["output"]["rows"], files.named(), public, charged)
-
-
-def charge_in(ledger: Ledger, dataset: str, release_id: str) -> dict[str, Any]:
-    """For the steward's copy: the entry of a charge and what remains. Both count failed attempts, too."""
-    remaining = ledger.balance(dataset).remaining
-    return {
-        "confidential": True,
-        "entry": ledger.find(release_id)[0].number,
-        "remaining": None if remaining is None else str(remaining),
-    }
 
 
 def _right(engine: Engine | None, scan: Scan) -> Engine:

@@ -37,7 +37,6 @@ from dpsynth_cli.files import Files
 from dpsynth_cli.files import publish as publish_files
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import charge_in
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, stream_of
@@ -158,7 +157,7 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
         pending, public = compose(spec, transcript, Outcome(model), accountant, bill, files, progress)
         try:
             snapshot_id = transcript.header["release"]["id"]
-            charged = charge_in(ledger, spec.privacy.dataset, state.stream_id)
+            charged = ledger.receipt(spec.privacy.dataset, state.stream_id)
             steward = audit.steward_audit(public, f"stream {spec.name}", files.named(), charged, None)
 
             def record(hashes: dict[str, str]) -> None:

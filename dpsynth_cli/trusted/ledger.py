@@ -243,6 +243,15 @@ class Ledger:
         with self._reading() as db:
             return _account(db, dataset).balance()
 
+    def receipt(self, dataset: str, release_id: str) -> dict[str, Any]:
+        """For the steward's copy: the entry of a charge and what remains. Both count failed attempts, too."""
+        remaining = self.balance(dataset).remaining
+        return {
+            "confidential": True,
+            "entry": self.find(release_id)[0].number,
+            "remaining": None if remaining is None else str(remaining),
+        }
+
     # --- reading -------------------------------------------------------------------------------------
 
     def state(self, release_id: str) -> str | None:
