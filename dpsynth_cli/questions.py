@@ -1,7 +1,7 @@
 """The inert words between mechanisms and the trusted core: questions, answers, models.
 
 A question is data, never code. The closed set of statistics is here; what each one is worth (its
-integer sum, its sensitivity, its noise) only the trusted core knows. See `trusted/README.md`.
+integers, its sensitivity, its noise) only the trusted core knows. See `trusted/README.md`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Cells:
     order: tuple[int, ...] | None = None
 
 
-# --- the closed set of statistics: what is summed over the rows --------------------------------------
+# --- the closed set of statistics: what is asked about the rows --------------------------------------
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,19 @@ class RowScores:
     rows: int
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores
+@dataclass(frozen=True)
+class Misfit:
+    """For each table the sum over its cells of |count - expected|: how far the rows are from a prediction.
+
+    Tables have no `order`. expected[k][t] has one integer for each cell of table t, row-major, in class k
+    (one class without `by`); they follow from public facts and earlier answers. Not a sum over rows.
+    """
+
+    tables: tuple[Cells, ...]
+    expected: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from dpsynth_cli.domain import Domain
@@ -15,6 +16,7 @@ from dpsynth_cli.questions import (
     CellSums,
     Gram,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
@@ -63,7 +65,23 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             return tuple(width * cell_count(part) for part in per_class(cells, classes))
         case RowScores(weights=weights, rows=rows):
             length = rows * len(weights)
+        case Misfit(tables=tables):
+            length = len(tables)
     return (length,) * classes
+
+
+def summed_cells(question: Question, omega: Domain) -> int:
+    """How many integers are added up over the rows: the answer's, or those of the tables it is made of."""
+    if isinstance(question.statistic, Misfit):
+        return sum(map(cell_count, question.statistic.tables)) * classes_of(question, omega)
+    return sum(lengths_of(question, omega))
+
+
+def tables_only(question: Question) -> Question:
+    """The question without what was expected: all that is needed to add up rows."""
+    if isinstance(question.statistic, Misfit):
+        return replace(question, statistic=replace(question.statistic, expected=()))
+    return question
 
 
 def columns_of(questions: Sequence[Question]) -> set[str]:
@@ -93,6 +111,9 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                 names.update(columns)
             case Gram(axes=axes) | RowScores(axes=axes):
                 of_axes(axes)
+            case Misfit(tables=tables):
+                for part in tables:
+                    of_axes(part.axes)
     return names
 
 
