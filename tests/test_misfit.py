@@ -275,3 +275,15 @@ def test_memory_is_bounded_by_the_cells():
     tracemalloc.stop()
     assert adding < 8 * cells + 2**22  # the tables, and a batch's numbers of cells
     assert whole < 5 * 8 * cells + 2**22
+
+
+def test_a_table_of_more_cells_than_rows_takes_no_room_beside_its_own():
+    omega, codes, _ = pairs_of(2, 16, 16)
+    question = Question("fit", Misfit((Cells((Halves("c0", 11), Halves("c1", 11))),), ()), Fraction(1))
+    tracemalloc.start()
+    tally = Tally([question], omega)
+    tally.add(codes, 16)
+    adding = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert adding < 8 * 2**22 + 2**20
+    assert tally.partial()[1][0].sum() == 16

@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 import os
+import pickle
 import signal
 import sys
 import time
@@ -22,13 +23,14 @@ import pytest
 
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.errors import DpsynthError, FileError
+from dpsynth_cli.questions import Cells, Halves
 from dpsynth_cli.trusted.engines import dask, local, summed
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
 from dpsynth_cli.trusted.sums import Tally
 from dpsynth_cli.write import decode, write_table
 from tests.trusted.test_read import COLUMNS, HEADER, JUNK
-from tests.trusted.test_sums import MISFITS, OMEGA, some_rows, sums
+from tests.trusted.test_sums import MISFITS, OMEGA, misfit, some_rows, sums
 from tests.trusted.test_sums import QUESTIONS as SUMS
 
 ROWS = 5_000
@@ -144,6 +146,25 @@ def test_dask_gives_the_sums_of_the_local_engine_to_the_last_bit(tables, engine,
         assert_same(found, local.sum_over(scan, OMEGA, questions))
     assert len(seen) > 2 * 3
     assert sum(seen) == pytest.approx(2 * scan.size, rel=0.01)
+
+
+def test_workers_are_not_sent_what_was_expected(tables, engine):
+    """They only count: it would be sent with every part."""
+    client, sent = engine.sum_over.args[0], []
+
+    class Watching:
+        nthreads = client.nthreads
+
+        def submit(self, work, part, **more):
+            sent.append(len(pickle.dumps(work)))
+            return client.submit(work, part, **more)
+
+    question = misfit((Cells((Halves("t", 12), Halves("x", 4))),) * 2)
+    scan = open_scan(str(tables["parquet"]), OMEGA.columns)
+    found = dask.sum_over(Watching(), scan, OMEGA, [question])
+    assert_same(found, local.sum_over(scan, OMEGA, [question]))
+    assert len(pickle.dumps(question)) > 200_000
+    assert 0 < max(sent) < 10_000
 
 
 def test_dask_reads_an_empty_table(tmp_path, engine):
