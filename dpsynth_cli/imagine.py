@@ -16,12 +16,13 @@ import numpy as np
 from dpsynth_cli.compose import accountant_of, run
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
-from dpsynth_cli.questions import Ints, Model, Question, RowScores
+from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import open_curator
 from dpsynth_cli.trusted.prices import Charge
 from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.tables import distances
 
 REFERENCE_ROWS = 100_000
 
@@ -58,15 +59,22 @@ def imagine(spec: Spec, rows: int, table: Table) -> Imagined:
     def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
         nonlocal passes, counting
         start = time.process_time()
-        exact = table.sums(list(questions), spec.domain)
-        answers = [scaled(*pair) for pair in zip(questions, exact, strict=True)]
+        tally = table.tally(list(questions), spec.domain)
+        added_up = tally.partial()[1]
+        answers = [scaled(*each) for each in zip(questions, tally.sums(), added_up, strict=True)]
         passes, counting = passes + 1, counting + time.process_time() - start
         return answers, rows
 
-    def scaled(question: Question, exact: Ints) -> Ints:
+    def scaled(question: Question, exact: Ints, added_up: Ints | None) -> Ints:
         if isinstance(question.statistic, RowScores):
             return np.resize(exact, rows * len(question.statistic.weights))
-        return np.asarray(np.rint(exact * (rows / len(table))), np.int64)
+        if isinstance(question.statistic, Misfit):  # what is expected is of so many rows already
+            assert added_up is not None
+            return distances(question.statistic, times(added_up))
+        return times(exact)
+
+    def times(sums: Ints) -> Ints:
+        return np.asarray(np.rint(sums * (rows / len(table))), np.int64)
 
     accountant = accountant_of(spec)
     ask = open_curator(

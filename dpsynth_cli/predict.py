@@ -22,6 +22,7 @@ from dpsynth_cli.imagine import Imagined, imagine, reference
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.spec_reader import did_you_mean
 from dpsynth_cli.trusted import memory
+from dpsynth_cli.trusted.shapes import summed_cells
 
 LEAST, MOST = 1e-3, 100.0  # epsilons that are looked at
 BISECTIONS = 4
@@ -168,6 +169,6 @@ def _seconds(spec: Spec, rows: int, last: Imagined) -> float:
 
 def _bytes(spec: Spec, rows: int, last: Imagined) -> float:
     """The process, batches of rows, a copy of the largest round's cells for each worker, and a row's leaf."""
-    cells = sum(sum(charge.lengths) for charge in last.bill)
+    cells = sum(summed_cells(charge.question, spec.domain) for charge in last.bill)
     batches = 8 * min(rows, BATCH) * len(spec.domain.columns) * (WORKERS + 1)
     return START_BYTES + batches + 8 * cells * (WORKERS + 2) + 8 * (spec.rows or rows)

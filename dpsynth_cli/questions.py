@@ -1,7 +1,7 @@
 """The inert words between mechanisms and the trusted core: questions, answers, models.
 
 A question is data, never code. The closed set of statistics is here; what each one is worth (its
-integer sum, its sensitivity, its noise) only the trusted core knows. See `trusted/README.md`.
+integers, its sensitivity, its noise) only the trusted core knows. See `trusted/README.md`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Cells:
     order: tuple[int, ...] | None = None
 
 
-# --- the closed set of statistics: what is summed over the rows --------------------------------------
+# --- the closed set of statistics: what is asked about the rows --------------------------------------
 
 
 @dataclass(frozen=True)
@@ -120,27 +120,22 @@ class Moments:
 class Gram:
     """Cross products of attributes, for all pairs i < j in order.
 
-    Without scores: the table of every pair of axes (one-hot cross products), row-major, one after
-    the other; `diagonal` adds each axis's own histogram in front of its pairs. With scores (one
-    integer a cell, |score| <= 2^bits - 1): one sum of products a pair.
+    The table of every pair of axes (one-hot cross products), row-major, one after the other; `diagonal`
+    adds each axis's own histogram in front of its pairs.
     """
 
     axes: tuple[Axis, ...]
     diagonal: bool = False
-    scores: tuple[tuple[int, ...], ...] | None = None
-    bits: int = 0
 
 
 @dataclass(frozen=True)
 class CellSums:
-    """The row's vector added up in its cell: one-hot `attributes` (a table cell x attribute cell for
-    each, one after the other), or the fixed-point values x in [0, q] of `columns` (cell x column).
+    """The row's one-hot `attributes` added up in its cell: a table cell x attribute cell for each, one after
+    the other.
     """
 
     cells: Cells | tuple[Cells, ...]
-    attributes: tuple[Axis, ...] = ()
-    columns: tuple[str, ...] = ()
-    bits: int = 0
+    attributes: tuple[Axis, ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +154,19 @@ class RowScores:
     rows: int
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores
+@dataclass(frozen=True)
+class Misfit:
+    """For each table the sum over its cells of |count - expected|: how far the rows are from a prediction.
+
+    Tables have no `order`. expected[k][t] has one integer for each cell of table t, row-major, in class k
+    (one class without `by`); they follow from public facts and earlier answers. Not a sum over rows.
+    """
+
+    tables: tuple[Cells, ...]
+    expected: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit
 
 
 @dataclass(frozen=True)

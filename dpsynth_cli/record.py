@@ -111,7 +111,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         ),
         "mechanisms": (
             f"{mechanism['name']}: {mechanism['citation']}. Questions: {steps}. Noise: exact {noise}, on "
-            "integer sums, from the operating system's cryptographic generator; no floating-point number "
+            "integers, from the operating system's cryptographic generator; no floating-point number "
             f"carries a privacy claim. dpsynth {release['versions']['dpsynth']}."
         ),
         "composition": (

@@ -77,6 +77,7 @@ class Partial:
         self.path, self.header, self.answers = path, header, answers
         self._file = file
         self._writer: Any = None
+        self._hashed = [hashlib.sha256()]  # of no answer, of the first, of the first two, ...
 
     @classmethod
     def create(cls, path: Path, header: dict[str, Any]) -> Partial:
@@ -117,17 +118,19 @@ class Partial:
         """Append an answer; on the disk when this returns."""
         if self._writer is None:  # reopened: write the whole answers again, so that no torn end is left
             self._rewrite()
-        self._append(as_json(question), answer)
+        asked = as_json(question)
+        self._append(asked, answer)
         self._sync()
-        self.answers.append((as_json(question), answer))
+        self.answers.append((asked, answer))
 
     def digest(self, count: int) -> str:
         """The SHA-256 of the first `count` answers: noisy and paid for, so it may stand in the ledger."""
-        hashed = hashlib.sha256()
-        for question, answer in self.answers[:count]:
+        for question, answer in self.answers[len(self._hashed) - 1 : count]:
+            hashed = self._hashed[-1].copy()
             hashed.update(canonical(about(question, answer)))
             hashed.update(np.ascontiguousarray(answer.values, dtype="<i8").tobytes())
-        return hashed.hexdigest()
+            self._hashed.append(hashed)
+        return self._hashed[min(count, len(self.answers))].hexdigest()
 
     def transcript(self) -> Transcript:
         return Transcript(self.header, tuple(self.answers))

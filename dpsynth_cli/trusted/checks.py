@@ -14,15 +14,24 @@ from dpsynth_cli.questions import (
     CellSums,
     Gram,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
     Scored,
 )
-from dpsynth_cli.trusted.sensitivity import MAX_ROWS, largest_entry
-from dpsynth_cli.trusted.shapes import axis_cells, classes_of, columns_of, lengths_of, per_class
+from dpsynth_cli.trusted.sensitivity import largest_value
+from dpsynth_cli.trusted.shapes import (
+    axis_cells,
+    cell_count,
+    classes_of,
+    columns_of,
+    lengths_of,
+    per_class,
+)
 
 MAX_CELLS = 2**28
+MAX_EXPECTED, MAX_EXPECTED_CELLS = 2**53, 2**24  # they are in the transcript, as text
 
 
 def check_question(question: Question, omega: Domain) -> None:
@@ -30,6 +39,8 @@ def check_question(question: Question, omega: Domain) -> None:
     statistic = question.statistic
     if question.by is not None and not omega[question.by].categorical:
         raise ValueError("questions are asked by a categorical column")
+    if isinstance(statistic, Misfit):
+        _check_misfit(question, statistic, omega)
     for name in columns_of([question]):
         omega[name]
     match statistic:
@@ -39,9 +50,9 @@ def check_question(question: Question, omega: Domain) -> None:
         case _:
             pass
     match statistic:
-        case CellSums(attributes=attributes, columns=columns):
-            if bool(attributes) == bool(columns):
-                raise ValueError("cell sums are of attributes or of columns")
+        case CellSums(attributes=attributes):
+            if not attributes:
+                raise ValueError("cell sums are of one attribute or more")
             for axis in attributes:
                 _check_axis(axis, omega)
         case Moments(columns=columns, degree=degree, clip=clip):
@@ -49,20 +60,16 @@ def check_question(question: Question, omega: Domain) -> None:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
             if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
                 raise ValueError("too many bits: a row's norm would not fit in 64 bits")
-        case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
-            if len(axes) < 2 or (scores is not None and diagonal):
-                raise ValueError("a Gram has at least two axes, and scores have no diagonal")
+        case Gram(axes=axes):
+            if len(axes) < 2:
+                raise ValueError("a Gram has at least two axes")
             for axis in axes:
                 _check_axis(axis, omega)
-            if scores is not None:
-                fits = [len(row) == axis_cells(axis) for row, axis in zip(scores, axes, strict=True)]
-                if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
-                    raise ValueError("scores do not fit their axes or their bits")
         case RowScores():
             _check_row_scores(question, statistic, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
-    if largest_entry(statistic) * MAX_ROWS >= 2**62:
+    if largest_value(statistic) >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
 
 
@@ -82,6 +89,33 @@ def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -
     reach = max(sum(abs(w) * s for w, s in zip(row, highest, strict=True)) for row in statistic.weights)
     if r * reach**2 >= 2**62:
         raise ValueError("too many bits: a row's norm would not fit in 64 bits")
+
+
+def _check_misfit(question: Question, statistic: Misfit, omega: Domain) -> None:
+    """Tables are partitions, so that a row is in one cell of each, and every cell has an integer to be
+    compared with: by other numbers a distance would not be one."""
+    tables, expected = statistic.tables, statistic.expected
+    if not isinstance(tables, tuple) or not tables or not all(isinstance(part, Cells) for part in tables):
+        raise ValueError("a misfit is of one table or more")
+    if any(part.order is not None for part in tables):
+        raise ValueError("the tables of a misfit are row-major: they have no order")
+    for part in tables:
+        _check_cells(part, omega)
+    if not isinstance(expected, tuple) or len(expected) != classes_of(question, omega):
+        raise ValueError("a misfit has one list of expected tables a class")
+    sizes = [cell_count(part) for part in tables]
+    if sum(sizes) * len(expected) > MAX_EXPECTED_CELLS:
+        raise ValueError("too many expected cells for memory and for a transcript")
+    for own in expected:
+        if not isinstance(own, tuple) or not all(isinstance(table, tuple) for table in own):
+            raise ValueError("expected tables are tuples")
+        if [len(table) for table in own] != sizes:
+            raise ValueError("expected tables do not fit the tables")
+        for table in own:
+            if set(map(type, table)) != {int}:
+                raise ValueError("what is expected in a cell is an integer")
+            if max(table) > MAX_EXPECTED or min(table) < -MAX_EXPECTED:
+                raise ValueError("what is expected in a cell is at most 2^53")
 
 
 def _check_cells(cells: Cells, omega: Domain) -> None:

@@ -2,8 +2,8 @@
 
 Claim. Let one run answer questions q_1 .. q_k, each chosen from the public spec and the earlier
 answers. Then the sequence of answers is differentially private with the accountant's total, under
-the domain's neighbour relation: each answer is an exact integer sum whose sensitivity is known,
-plus exact discrete noise at the scale that its share pays for, and the shares never add up to more
+the domain's neighbour relation: the exact integers of each answer have a known sensitivity,
+and get exact discrete noise at the scale that its share pays for, and the shares never add up to more
 than the whole. What the mechanism does with the answers is post-processing.
 """
 

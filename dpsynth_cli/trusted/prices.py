@@ -9,10 +9,10 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.questions import Question, as_json
+from dpsynth_cli.questions import Misfit, Question, as_json
 from dpsynth_cli.trusted.accountant import Accountant, Currency, Price, price
 from dpsynth_cli.trusted.checks import check_question
-from dpsynth_cli.trusted.sensitivity import MAX_ROWS, Sensitivity, is_free, largest_entry, sensitivity
+from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, largest_value, sensitivity
 from dpsynth_cli.trusted.shapes import columns_of, lengths_of
 
 
@@ -59,11 +59,12 @@ def charge_for(question: Question, omega: Domain, accountant: Accountant) -> Cha
     # Here, since a float may equal a share whose price is known already.
     if not isinstance(question.share, Fraction | int):
         raise TypeError("a share must be a Fraction: a float is not the number that was meant")
-    return _charge_for(question, omega, accountant.currency, accountant.total)
+    # Not kept: it may have a million integers, which are there for one question only.
+    priced = _priced if isinstance(question.statistic, Misfit) else _priced_before
+    return priced(question, omega, accountant.currency, accountant.total)
 
 
-@lru_cache(maxsize=128)  # a snapshot of a stream has many blocks, and most are asked the same
-def _charge_for(question: Question, omega: Domain, currency: Currency, total: Fraction) -> Charge:
+def _priced(question: Question, omega: Domain, currency: Currency, total: Fraction) -> Charge:
     check_question(question, omega)
     moved, lengths = sensitivity(question, omega), lengths_of(question, omega)
     if is_free(question, omega):
@@ -74,7 +75,7 @@ def _charge_for(question: Question, omega: Domain, currency: Currency, total: Fr
     try:
         cube = None if moved.largest is None else (moved.largest, max(lengths))
         paid = price(currency, total, question.share, moved.l1, moved.l2_squared, cube)
-        if largest_entry(question.statistic) * MAX_ROWS + 64 * paid.sd < 2**62:
+        if largest_value(question.statistic) + 64 * paid.sd < 2**62:
             return Charge(question, lengths, moved, paid)
     except ValueError:
         pass
@@ -82,3 +83,7 @@ def _charge_for(question: Question, omega: Domain, currency: Currency, total: Fr
         f"epsilon is too small: the noise of step {question.step!r} would not fit in 64 bits.",
         next_step="Raise privacy.epsilon, or release fewer columns.",
     )
+
+
+# A stream's snapshot asks the same of most of its many blocks.
+_priced_before = lru_cache(maxsize=128)(_priced)

@@ -43,12 +43,16 @@ class Table:
         return self.take(np.sort(np.random.default_rng(seed).permutation(len(self))[:rows]))
 
     def sums(self, questions: list[Question], domain: Domain) -> list[NDArray[np.int64]]:
-        """The exact answers, as the trusted core adds them up."""
+        """The exact answers, as the trusted core gives them."""
+        return self.tally(questions, domain).sums()
+
+    def tally(self, questions: list[Question], domain: Domain) -> Tally:
+        """All rows, as the trusted core adds them up."""
         tally = Tally(questions, domain)
         for start in range(0, len(self), BATCH):
             part = {name: values[start : start + BATCH] for name, values in self.codes.items()}
             tally.add(part, min(BATCH, len(self) - start))
-        return tally.sums()
+        return tally
 
 
 class Sample:

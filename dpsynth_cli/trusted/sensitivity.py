@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from math import isqrt
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import CellCounts, CellSums, Gram, Moments, Question, RowScores, Statistic, Total
+from dpsynth_cli.questions import (
+    CellCounts,
+    CellSums,
+    Gram,
+    Misfit,
+    Moments,
+    Question,
+    RowScores,
+    Statistic,
+    Total,
+)
 
 MAX_ROWS = 2**34
 
@@ -56,15 +66,22 @@ def is_free(question: Question, omega: Domain) -> bool:
     return isinstance(question.statistic, Total) and question.by is None and omega.neighbours == "replace_one"
 
 
-def largest_entry(statistic: Statistic) -> int:
-    """The most that one row adds to one integer of the sum: MAX_ROWS of them must fit in 62 bits."""
+def largest_value(statistic: Statistic) -> int:
+    """The most that one integer of the exact answer is, in size, with MAX_ROWS rows: it must fit in 62 bits.
+
+    Of a `Misfit`, by the triangle inequality: all rows of a table and all that was expected in it. Every sum
+    on the way there is smaller, since no |count - expected| is negative.
+    """
+    if isinstance(statistic, Misfit):
+        return MAX_ROWS + max(sum(map(abs, table)) for own in statistic.expected for table in own)
+    return MAX_ROWS * _largest_entry(statistic)
+
+
+def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores) -> int:
+    """The most that one row adds to one integer of the sum."""
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)
-        case Gram(scores=scores, bits=bits) if scores is not None:
-            return int((2**bits - 1) ** 2)
-        case CellSums(columns=columns, bits=bits) if columns:
-            return int(2**bits - 1)
         case RowScores(bound=bound):
             return bound
         case _:
@@ -84,7 +101,7 @@ def _row_scores(statistic: RowScores) -> Sensitivity:
     return Sensitivity(2 * isqrt(r * c * c), 4 * c * c)
 
 
-def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums) -> Sensitivity:
+def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums | Misfit) -> Sensitivity:
     match statistic:
         case Total() | CellCounts():
             return Sensitivity(1, 1)
@@ -104,20 +121,19 @@ def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums) -> Se
                 return Sensitivity(l1, min(plain.l2_squared, c * c), largest=most)
             # sum over i <= j of |z_i z_j| = (|z|_1^2 + |z|_2^2) / 2; Frobenius norm of z z^T = |z|_2^2
             return Sensitivity(min(plain.l1, (d + 1) * c * c // 2), min(q**4 * d * d, c**4), True, most)
-        case Gram(axes=axes, diagonal=diagonal, scores=scores, bits=bits):
+        case Gram(axes=axes, diagonal=diagonal):
             d = len(axes)
             pairs = d * (d + 1) // 2 if diagonal else d * (d - 1) // 2
-            unit = 1 if scores is None else (2**bits - 1) ** 2
-            return Sensitivity(pairs * unit, pairs * unit * unit)
-        case CellSums(attributes=attributes, columns=columns, bits=bits):
-            if attributes:
-                return Sensitivity(len(attributes), len(attributes))
-            p, q = len(columns), 2**bits - 1
-            return Sensitivity(p * q, p * q * q)
+            return Sensitivity(pairs, pairs)
+        case CellSums(attributes=attributes):
+            return Sensitivity(len(attributes), len(attributes))
+        case Misfit(tables=tables):
+            # A row is in one cell of each table, and moves its count by 1, so |count - expected| by 1.
+            return Sensitivity(len(tables), len(tables))
 
 
 def _replace_one(
-    statistic: Total | CellCounts | Moments | Gram | CellSums, add: Sensitivity, omega: Domain
+    statistic: Total | CellCounts | Moments | Gram | CellSums | Misfit, add: Sensitivity, omega: Domain
 ) -> Sensitivity:
     both = None if add.largest is None else 2 * add.largest
     match statistic:
@@ -127,10 +143,9 @@ def _replace_one(
             # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
             # everywhere: L1 is that of one row (proof in README.md); L2 of the triangle is q^2 d.
             return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2, largest=both)
-        case Gram(axes=axes, scores=scores, bits=bits) if scores is not None:
-            cross = len(axes) ** 2 // 4
-            unit = (2**bits - 1) ** 2
-            return Sensitivity(2 * cross * unit, 4 * cross * unit * unit)
+        case Misfit():
+            # Two cells of each table move by 1, and both may add to the same distance: 2, and 4 squared.
+            return Sensitivity(2 * add.l1, 4 * add.l2_squared)
         case _:
             # Two rows, each moving non-negative (or clipped) entries: at most both moves together,
             # in L2 at right angles or better.

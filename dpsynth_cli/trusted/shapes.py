@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from dpsynth_cli.domain import Domain
@@ -15,6 +16,7 @@ from dpsynth_cli.questions import (
     CellSums,
     Gram,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
@@ -52,18 +54,31 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case Moments(columns=columns, degree=degree):
             width = sum(omega[name].width for name in columns)
             length = width if degree == 1 else width * (width + 1) // 2
-        case Gram(axes=axes, diagonal=diagonal, scores=scores):
+        case Gram(axes=axes, diagonal=diagonal):
             sizes = [axis_cells(axis) for axis in axes]
-            if scores is not None:
-                length = len(sizes) * (len(sizes) - 1) // 2
-            else:
-                length = sum(a * b for a, b in combinations(sizes, 2)) + (sum(sizes) if diagonal else 0)
-        case CellSums(cells=cells, attributes=attributes, columns=columns):
-            width = sum(axis_cells(axis) for axis in attributes) + len(columns)
+            length = sum(a * b for a, b in combinations(sizes, 2)) + (sum(sizes) if diagonal else 0)
+        case CellSums(cells=cells, attributes=attributes):
+            width = sum(axis_cells(axis) for axis in attributes)
             return tuple(width * cell_count(part) for part in per_class(cells, classes))
         case RowScores(weights=weights, rows=rows):
             length = rows * len(weights)
+        case Misfit(tables=tables):
+            length = len(tables)
     return (length,) * classes
+
+
+def summed_cells(question: Question, omega: Domain) -> int:
+    """How many integers are added up over the rows: the answer's, or those of the tables it is made of."""
+    if isinstance(question.statistic, Misfit):
+        return sum(map(cell_count, question.statistic.tables)) * classes_of(question, omega)
+    return sum(lengths_of(question, omega))
+
+
+def tables_only(question: Question) -> Question:
+    """The question without what was expected: all that is needed to add up rows."""
+    if isinstance(question.statistic, Misfit):
+        return replace(question, statistic=replace(question.statistic, expected=()))
+    return question
 
 
 def columns_of(questions: Sequence[Question]) -> set[str]:
@@ -84,15 +99,17 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
             case CellCounts(cells=cells):
                 for part in _as_tuple(cells):
                     of_axes(part.axes)
-            case CellSums(cells=cells, attributes=attributes, columns=columns):
+            case CellSums(cells=cells, attributes=attributes):
                 for part in _as_tuple(cells):
                     of_axes(part.axes)
                 of_axes(attributes)
-                names.update(columns)
             case Moments(columns=columns):
                 names.update(columns)
             case Gram(axes=axes) | RowScores(axes=axes):
                 of_axes(axes)
+            case Misfit(tables=tables):
+                for part in tables:
+                    of_axes(part.axes)
     return names
 
 

@@ -1,8 +1,9 @@
-"""The exact integer sum of every kind of question over batches of rows.
+"""The exact integers of every kind of question over batches of rows.
 
 A `Tally` adds up batches of codes in any order; tallies merge by addition. Every number in it is an
 integer held exactly (int64; float64 products stay below 2^53), so the result does not depend on how
-the rows were cut into batches, on their order or on the number of workers.
+the rows were cut into batches, on their order or on the number of workers. What is no sum over rows is made
+of sums, once, from those of all rows: a tally of a `Misfit` holds its tables.
 """
 
 from __future__ import annotations
@@ -12,10 +13,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import CellCounts, Cells, CellSums, Gram, Ints, Moments, Question, RowScores, Total
+from dpsynth_cli.questions import (
+    CellCounts,
+    Cells,
+    CellSums,
+    Gram,
+    Ints,
+    Misfit,
+    Moments,
+    Question,
+    RowScores,
+    Total,
+)
 from dpsynth_cli.trusted.batch import Batch, Codes, row_scores
 from dpsynth_cli.trusted.products import cell_sums, gram, moments
-from dpsynth_cli.trusted.shapes import axis_cells, classes_of, finer_trees, lengths_of
+from dpsynth_cli.trusted.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
+from dpsynth_cli.trusted.tables import count, count_tables, distances
 
 Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 
@@ -31,7 +44,7 @@ class Tally:
         self._rows_of: dict[int, list[Ints]] = {}
         for number, question in enumerate(self.questions):
             own = number not in self._finer and not isinstance(question.statistic, RowScores)
-            self._sums.append(np.zeros(sum(lengths_of(question, omega)), dtype=np.int64) if own else None)
+            self._sums.append(np.zeros(summed_cells(question, omega), dtype=np.int64) if own else None)
             if isinstance(question.statistic, RowScores):
                 self._rows_of[number] = []
 
@@ -48,7 +61,8 @@ class Tally:
                 self._add(number, question, batch)
 
     def partial(self) -> Partial:
-        """Rows and sums so far (row scores as they are): all that another machine needs to know. Raw data."""
+        """Rows and sums so far (row scores and the tables of a misfit as they are): all that another machine
+        needs to know. Raw data."""
         found = list(self._sums)
         for number, scores in self._rows_of.items():
             found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
@@ -65,7 +79,7 @@ class Tally:
                 mine += theirs
 
     def sums(self) -> list[Ints]:
-        """The exact sum of each question, blocks one after the other; row scores in any order of the rows."""
+        """The exact answer to each question, blocks one after the other; row scores in any order of rows."""
         answers: list[Ints] = []
         for number, question in enumerate(self.questions):
             if number in self._rows_of:
@@ -80,6 +94,8 @@ class Tally:
                 finest = np.concatenate(
                     [b.reshape(size, -1).sum(axis=1) for b, size in zip(blocks, coarse, strict=True)]
                 )
+            if isinstance(question.statistic, Misfit):
+                finest = distances(question.statistic, finest)
             answers.append(finest)
         return answers
 
@@ -90,9 +106,9 @@ class Tally:
             case Total() | CellCounts(cells=Cells(axes=())) if question.by is None:
                 total += batch.rows
             case Total():
-                _count(total, batch.numbers(Cells(()), question.by))
+                count(total, batch.numbers(Cells(()), question.by))
             case CellCounts(cells=cells):
-                _count(total, batch.numbers(cells, question.by))
+                count(total, batch.numbers(cells, question.by))
             case CellSums():
                 self._add_cell_sums(total, question, question.statistic, batch)
             case Moments() | Gram():
@@ -101,9 +117,13 @@ class Tally:
                     asked = question.statistic
                     own = moments(asked, part) if isinstance(asked, Moments) else gram(asked, part)
                     total[k * length : (k + 1) * length] += own
+            case Misfit(tables=tables):
+                length = len(total) // classes_of(question, self.omega)
+                for k, part in batch.by_class(question.by):
+                    count_tables(total[k * length : (k + 1) * length], tables, part)
 
     def _add_cell_sums(self, total: Ints, question: Question, asked: CellSums, batch: Batch) -> None:
-        widths = [axis_cells(axis) for axis in asked.attributes] or [len(asked.columns)]
+        widths = [axis_cells(axis) for axis in asked.attributes]
         tables = cell_sums(asked, batch.numbers(asked.cells, question.by), len(total) // sum(widths), batch)
         # Layout: block by class, and inside a block one table after the other.
         flat, first = [], 0
@@ -112,10 +132,3 @@ class Tally:
             flat += [part.ravel() for part in np.split(block, np.cumsum(widths)[:-1], axis=1)]
             first += length // sum(widths)
         total += np.concatenate(flat)
-
-
-def _count(total: Ints, cells: np.ndarray) -> None:
-    if len(total) <= len(cells):
-        total += np.bincount(cells, minlength=len(total))
-    else:  # a count of its own would cost as much as it has cells
-        np.add.at(total, cells, 1)

@@ -21,6 +21,7 @@ from dpsynth_cli.questions import (
     Cells,
     Halves,
     Ints,
+    Misfit,
     Question,
     Total,
     no_progress,
@@ -28,7 +29,7 @@ from dpsynth_cli.questions import (
 
 
 class PlainAsk:
-    """Answers `Total` and `CellCounts`, and keeps what was asked in `asked`, what was spent in `spent`.
+    """Answers `Total`, `CellCounts` and `Misfit`; what was asked is in `asked`, what was spent in `spent`.
 
     `rho` makes the currency zCDP, else it is pure `epsilon`. With `exact` no noise is drawn, although
     `sd` still tells what it would have been.
@@ -76,11 +77,19 @@ class PlainAsk:
         if self._free(question):
             return 0.0
         assert 0 < question.share <= 1, "a question that is not free needs a share"
-        moved = 1 if self.omega.neighbours == "add_remove" else 2  # cells that one row can change by 1
+        l1, l2_squared = self._moved(question)
         if self.rho is not None:
-            return math.sqrt(moved / (2 * self.rho * float(question.share)))
-        step = self.epsilon * float(question.share) / moved
+            return math.sqrt(l2_squared / (2 * self.rho * float(question.share)))
+        step = self.epsilon * float(question.share) / l1
         return math.sqrt(2) * math.exp(-step / 2) / -math.expm1(-step)
+
+    def _moved(self, question: Question) -> tuple[int, int]:
+        """What one row can change: L1, and L2 squared."""
+        rows = 1 if self.omega.neighbours == "add_remove" else 2
+        if isinstance(question.statistic, Misfit):  # every distance by 1 for each row that comes or goes
+            tables = len(question.statistic.tables)
+            return tables * rows, tables * rows**2
+        return rows, rows  # so many cells by 1
 
     def _answer(self, question: Question) -> Answer:
         blocks = self._count(question)
@@ -96,8 +105,8 @@ class PlainAsk:
     def _noise(self, question: Question, sd: float, size: int) -> Ints:
         if self.rho is not None:
             return np.rint(self.rng.normal(0, sd, size)).astype(np.int64)
-        moved = 1 if self.omega.neighbours == "add_remove" else 2
-        p = -math.expm1(-self.epsilon * float(question.share) / moved)
+        l1, _ = self._moved(question)
+        p = -math.expm1(-self.epsilon * float(question.share) / l1)
         return self.rng.geometric(p, size) - self.rng.geometric(p, size)
 
     def _count(self, question: Question) -> list[Ints]:
@@ -108,11 +117,28 @@ class PlainAsk:
             members = [label == c for c in range(self.omega[question.by].codes)]
         if isinstance(question.statistic, Total):
             return [np.array([member.sum()]) for member in members]
+        if isinstance(question.statistic, Misfit):
+            assert len(question.statistic.expected) == len(members)
+            return [
+                self._distances(question.statistic.tables, own, member)
+                for own, member in zip(question.statistic.expected, members, strict=True)
+            ]
         assert isinstance(question.statistic, CellCounts), "plain_ask only counts"
         cells = question.statistic.cells
         each = cells if isinstance(cells, tuple) else (cells,) * len(members)
         assert len(each) == len(members)
         return [self._cell_counts(part, member) for part, member in zip(each, members, strict=True)]
+
+    def _distances(
+        self, tables: Sequence[Cells], expected: Sequence[Sequence[int]], member: np.ndarray
+    ) -> Ints:
+        far = []
+        for table, own in zip(tables, expected, strict=True):
+            assert table.order is None
+            assert all(type(e) is int for e in own)
+            counts = self._cell_counts(table, member).tolist()
+            far.append(sum(abs(count - e) for count, e in zip(counts, own, strict=True)))
+        return np.array(far, np.int64)
 
     def _cell_counts(self, cells: Cells, member: np.ndarray) -> Ints:
         where = [self._place(axis)[member] for axis in cells.axes]

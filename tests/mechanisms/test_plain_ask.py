@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.questions import Bins, CellCounts, Cells, Halves, Question, Total
+from dpsynth_cli.questions import Bins, CellCounts, Cells, Halves, Misfit, Question, Total
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking
 from tests.mechanisms.plain_ask import PlainAsk
@@ -33,15 +33,28 @@ def asked(draw):
         if draw(st.booleans()):
             order = tuple(rng.permutation(np.repeat(range(len(columns)), 2)).tolist())
             return Cells(tuple(Halves(column.name, 2) for column in columns), order)
+        return table(columns)
+
+    def table(chosen) -> Cells:
         axes = []
-        for column in columns:
+        for column in chosen:
             inner = sorted(rng.integers(0, column.codes + 1, 3).tolist())
             axes.append(Bins(column.name, (0, *inner, column.codes)))
         return Cells(tuple(axes))
 
+    def misfit() -> Misfit:
+        tables = tuple(table(columns[i:]) for i in range(len(columns) + 1))
+        return Misfit(
+            tables,
+            tuple(
+                tuple(tuple(rng.integers(-1, 9, 4 ** len(part.axes)).tolist()) for part in tables)
+                for _ in range(label.codes if by else 1)
+            ),
+        )
+
     by = draw(st.sampled_from([None, "label"]))
     shape = tuple(cells() for _ in range(label.codes)) if by and draw(st.booleans()) else cells()
-    statistic = draw(st.sampled_from([Total(), CellCounts(shape)]))
+    statistic = draw(st.sampled_from([Total(), CellCounts(shape), misfit()]))
     return omega, codes, Question("counts", statistic, HALF, by)
 
 
@@ -63,8 +76,21 @@ def test_noise_is_as_large_as_that_of_the_core(neighbours, by):
     codes = {"x": np.zeros(9, int), "label": np.zeros(9, int)}
     core, *_ = asking(codes, omega, 0.5)
     plain = PlainAsk(omega, codes, 0.5)
-    for statistic in (Total(), CellCounts(Cells((Halves("x", 6),)))):
+    gaussian, accountant, *_ = asking(codes, omega, 0.5, 1e-6)
+    plain_gaussian = PlainAsk(omega, codes, rho=float(accountant.total))
+    tables = (Cells((Halves("x", 2),)), *(Cells((Halves("x", 6),)),) * 40)
+    far = Misfit(tables, (((0,) * 4, *((0,) * 64,) * 40),) * (2 if by else 1))
+    for statistic in (Total(), far, CellCounts(Cells((Halves("x", 6),)))):
         question = Question("counts", statistic, HALF, by)
         assert plain.sd(question) == pytest.approx(core.sd(question))
-    noise = np.concatenate([PlainAsk(omega, codes, 0.5, seed=s)([question])[0].values for s in range(60)])
-    assert np.std(noise) == pytest.approx(core.sd(question), rel=0.1)
+        assert plain_gaussian.sd(question) == pytest.approx(gaussian.sd(question), rel=1e-4)
+        if statistic == Total():
+            continue
+        noise = np.concatenate(
+            [
+                PlainAsk(omega, codes, 0.5, seed=s)([question])[0].values
+                - PlainAsk(omega, codes, exact=True)([question])[0].values
+                for s in range(60)
+            ]
+        )
+        assert np.std(noise) == pytest.approx(core.sd(question), rel=0.1)

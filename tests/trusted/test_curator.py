@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +16,7 @@ from dpsynth_cli.questions import (
     CellCounts,
     Cells,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
@@ -230,3 +233,61 @@ def test_row_scores_of_another_number_of_rows_are_refused():
     assert len(Steps(PUBLIC_N).ask([row_scores(1000)])[0].values) == 2000
     with pytest.raises(FileError, match="number of rows changed"):
         Steps(PUBLIC_N).ask([row_scores(999)])
+
+
+def misfit(share: Fraction, by: str | None = None, expected: int = 250) -> Question:
+    tables = (Cells((Halves("x", 2),)), Cells((Halves("x", 1), Halves("k", 1))), Cells(()))
+    each = ((expected,) * 4, (expected,) * 4, (4 * expected,))
+    return Question("fit", Misfit(tables, (each,) * (2 if by else 1)), share, by)
+
+
+def test_a_misfit_is_priced_by_its_tables_and_answered_with_noise():
+    rho = Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+    half = Fraction(1, 2)
+    for omega, l1, l2_squared in ((OMEGA, 3, 3), (PUBLIC_N, 6, 12)):
+        for by in (None, "k"):
+            for accountant in (Accountant.pure(Fraction(1)), rho):
+                charge = charge_for(misfit(half, by), omega, accountant)
+                assert charge.price == accountant.price(half, l1, l2_squared)
+                line = charge.as_json()
+                assert line["question"] == "Misfit"
+                assert line["cells"] == (6 if by else 3)
+                assert line["columns"] == ["k", "x"]
+                pure = accountant is not rho
+                norm, value = ("L1", l1) if pure else ("L2 squared", l2_squared)
+                assert line["sensitivity"] == {"norm": norm, "value": str(value)}
+    answers = [Steps().ask([misfit(Fraction(1))])[0] for _ in range(200)]
+    assert {(answer.lengths, answer.noise) for answer in answers} == {((3,), "discrete_laplace")}
+    values = np.array([answer.values for answer in answers])
+    exact = [1500, 1000, 0]  # all rows are in the lowest cell of x, half of them in each class
+    assert np.abs(values.mean(axis=0) - exact).max() < 6 * answers[0].sd / 200**0.5
+    assert values.std(axis=0) == pytest.approx(answers[0].sd, rel=0.4)
+
+
+def test_a_misfit_is_given_again_only_if_the_same_was_expected():
+    first = Steps()
+    (given,) = first.ask([misfit(Fraction(1, 2), "k")])
+    (again,) = Steps(recorded=first.kept).ask([misfit(Fraction(1, 2), "k")])
+    assert (again.values == given.values).all()
+    with pytest.raises(TranscriptMismatch):
+        Steps(recorded=first.kept).ask([misfit(Fraction(1, 2), "k", 251)])
+
+
+def test_what_was_expected_is_not_kept_with_prices():
+    question = misfit(Fraction(1, 2), None, 777)  # as no other test has it
+    charge_for(question, OMEGA, Accountant.pure(Fraction(1)))
+    kept = weakref.ref(question.statistic)
+    del question
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_misfit_whose_noise_would_not_fit_is_refused_before_any_row_is_read():
+    def far(expected: int) -> Question:
+        return Question("fit", Misfit((Cells((Halves("x", 8),)),), (((expected,) * 256,),)), Fraction(1))
+
+    steps = Steps(accountant=Accountant.pure(Fraction(1, 35 * 10**15)))
+    with pytest.raises(UsageError, match="would not fit in 64 bits"):
+        steps.ask([far(2**53)])
+    assert steps.seen == []
+    assert steps.ask([far(0)])[0].sd > 10**16  # the same noise on shorter distances

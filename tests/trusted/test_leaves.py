@@ -11,7 +11,7 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.mechanisms.online import partition
 from dpsynth_cli.mechanisms.pmm import deepest
-from dpsynth_cli.questions import CellCounts, Cells, Question, Total
+from dpsynth_cli.questions import CellCounts, Cells, Misfit, Question, Total
 from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.curator import TranscriptMismatch
 from dpsynth_cli.trusted.dynamic_partition import DynamicPartition
@@ -97,6 +97,11 @@ def test_only_levels_of_the_streams_own_partition_are_counted():
     for cells in (Cells(FULL.axes[:1]), partition(COLUMNS[1:], 4).cells(COLUMNS[1:], 4)):
         with pytest.raises(TranscriptMismatch):
             ask([Question("c", CellCounts(cells), Fraction(1, 9))])
+    root = Misfit((Cells(()),), (((10,),),))
+    with pytest.raises(
+        TranscriptMismatch, match="a stream counts rows in the levels of its own partition only"
+    ):
+        ask([Question("c", root, Fraction(1, 9))])
     assert given == []
 
 

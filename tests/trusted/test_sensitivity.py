@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import (
@@ -16,6 +18,7 @@ from dpsynth_cli.questions import (
     CellSums,
     Gram,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
@@ -23,6 +26,7 @@ from dpsynth_cli.questions import (
     Total,
 )
 from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, sensitivity
+from dpsynth_cli.trusted.shapes import cell_count
 from dpsynth_cli.trusted.sums import Tally
 
 LABEL = Column("k", "nominal", categories=("u", "v"))
@@ -54,12 +58,10 @@ def statistics(d: int) -> dict[str, object]:
         "clipped mean": Moments(names, 6, 1, Fraction(1)),
         "clipped second moment": Moments(names, 6, 2, Fraction(1)),
         "one-hot sums": CellSums(Cells((Halves("e", 1),)), attributes=axes),
-        "value sums": CellSums(Cells((Halves("e", 1),)), columns=names, bits=3),
     }
     if d > 1:
         found["gram"] = Gram(axes)
         found["gram with diagonal"] = Gram(axes, diagonal=True)
-        found["scores"] = Gram(axes, scores=((-3, 0, 3, 2),) * d, bits=2)
     return found
 
 
@@ -207,6 +209,87 @@ def test_row_scores_at_random_stay_within_their_sensitivity(seed):
     declared = sensitivity(question, omega)
     assert np.abs(moved).sum(axis=1).max() <= declared.l1
     assert (moved**2).sum(axis=1).max() <= declared.l2_squared
+
+
+# --- misfit: it is no sum over rows, so what a row moves depends on the others ------------------------
+
+RELATIONS = ("add_remove", "replace_one")
+AXES = (
+    Bins("c0", (0, 1, 2, 3, 4)),
+    Halves("c1", 1),
+    Halves("e", 1),
+    Scored((Halves("c0", 1), Halves("c1", 2)), ((0, 3), (-1, 2, 2, 0)), (-9, 0, 2, 9)),
+)
+SOME_TABLES = st.lists(st.lists(st.sampled_from(AXES), max_size=3), min_size=1, max_size=5).map(
+    lambda found: tuple(Cells(tuple(axes)) for axes in found)
+)
+SOME_ROWS = st.lists(st.tuples(*(st.integers(0, c.codes - 1) for c in domain(2, RELATIONS[0]))), max_size=9)
+
+
+def distances(question: Question, omega: Domain, rows: list[tuple[int, ...]]) -> np.ndarray:
+    codes = np.array(rows, np.int64).reshape(len(rows), len(omega.columns))
+    tally = Tally([question], omega)
+    tally.add({column.name: codes[:, i] for i, column in enumerate(omega)}, len(rows))
+    return tally.sums()[0]
+
+
+@given(st.data(), SOME_TABLES, SOME_ROWS, st.sampled_from(RELATIONS), st.sampled_from([None, "k"]))
+@settings(max_examples=300, deadline=None)
+def test_no_row_moves_a_misfit_further_whatever_the_others_are(data, tables, rows, neighbours, by):
+    omega = domain(2, neighbours)
+    expected = tuple(
+        tuple(
+            data.draw(st.tuples(*[st.integers(-2, 4)] * cell_count(part)), label="expected")
+            for part in tables
+        )
+        for _ in range(2 if by else 1)
+    )
+    question = Question("s", Misfit(tables, expected), Fraction(1), by)
+    declared, m = sensitivity(question, omega), len(tables)
+    before = distances(question, omega, rows)
+    for row in data.draw(st.lists(st.sampled_from(every_row(omega)), min_size=1, max_size=6), label="row"):
+        others = rows if neighbours == "add_remove" else rows[1:]
+        if neighbours == "replace_one" and not rows:
+            return
+        moved = (distances(question, omega, [*others, tuple(row.values())]) - before).astype(object)
+        l1, l2_squared = np.abs(moved).sum(), (moved**2).sum()
+        assert l1 <= declared.l1
+        assert l2_squared <= declared.l2_squared
+        if neighbours == "add_remove":  # of integers |count - expected| moves by 1, no less
+            assert l1 == l2_squared == m == declared.l1 == declared.l2_squared
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+@pytest.mark.parametrize("by", [None, "k"])
+def test_a_worst_case_reaches_the_sensitivity_of_a_misfit(by, m):
+    """Cell 0 of each table has a row more than expected, cell 1 one less: to replace a row of the first by
+    one of the second moves each distance by 2. A row that changes its class moves twice as many by 1."""
+    tables = (Cells((Bins("c0", (0, 1, 4)),)),) * m
+    expected = (((1, 1),) * m,) * (2 if by else 1)
+    rows = [(0, 0, 0, 0), (0, 0, 0, 0)]
+    for neighbours in RELATIONS:
+        omega = domain(2, neighbours)
+        question = Question("s", Misfit(tables, expected), Fraction(1), by)
+        declared, before = sensitivity(question, omega), distances(question, omega, rows)
+        if neighbours == "add_remove":
+            assert declared == Sensitivity(m, m)
+            moved = distances(question, omega, rows[1:]) - before
+        else:
+            assert declared == Sensitivity(2 * m, 4 * m)
+            moved = distances(question, omega, [*rows[1:], (1, 0, 0, 0)]) - before
+            other = distances(question, omega, [*rows[1:], (0, 0, 0, 1)]) - before
+            assert norms(other[None], declared, 1) == ((2 * m, 2 * m) if by else (0, 0))
+        assert norms(moved[None], declared, 1) == (declared.l1, declared.l2_squared)
+
+
+def test_a_misfit_priced_as_a_table_of_counts_would_be_seen():
+    """Counts under replace_one move by 1 in two cells, L2 squared 2; a distance moves by 2, which is 4."""
+    omega = domain(2, "replace_one")
+    asked = Question("s", Misfit((Cells((AXES[0],)),), (((2, 1, 0, 0),),)), Fraction(1))
+    counts = sensitivity(Question("s", CellCounts(Cells((AXES[0],))), Fraction(1)), omega)
+    rows = [(0, 0, 0, 0)] * 3
+    moved = distances(asked, omega, [*rows[1:], (1, 0, 0, 0)]) - distances(asked, omega, rows)
+    assert norms(moved[None], counts, 1) == (counts.l1, 2 * counts.l2_squared)
 
 
 def test_a_wrong_sensitivity_would_be_seen(monkeypatch):

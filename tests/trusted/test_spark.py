@@ -16,7 +16,7 @@ from dpsynth_cli.trusted import engines
 from dpsynth_cli.trusted.engines import local
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.write import decode
-from tests.trusted.test_sums import OMEGA, QUESTIONS, some_rows
+from tests.trusted.test_sums import MISFITS, OMEGA, QUESTIONS, some_rows
 
 README = Path(engines.__file__).with_name("README.md")
 
@@ -48,7 +48,7 @@ def test_spark_gives_the_sums_of_the_local_engine_to_the_last_bit(tmp_path, monk
     )
     try:
         table = session.read.parquet(str(path)).repartition(5)
-        for questions in (QUESTIONS, QUESTIONS[:1]):
+        for questions in ([*QUESTIONS, *MISFITS], QUESTIONS[:1]):
             found, rows = recipe()["spark_engine"](table).sum_over(scan, OMEGA, questions)
             assert rows == 3_000
             assert all(map(np.array_equal, found, local.sum_over(scan, OMEGA, questions)[0]))

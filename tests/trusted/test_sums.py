@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from dpsynth_cli.questions import (
     CellSums,
     Gram,
     Halves,
+    Misfit,
     Moments,
     Question,
     RowScores,
@@ -29,7 +30,7 @@ from dpsynth_cli.questions import (
 from dpsynth_cli.trusted.batch import cells_of, path_of
 from dpsynth_cli.trusted.cells import centred, clipped, column_cells
 from dpsynth_cli.trusted.checks import check_question
-from dpsynth_cli.trusted.shapes import columns_of, lengths_of
+from dpsynth_cli.trusted.shapes import cell_count, columns_of, lengths_of, tables_only
 from dpsynth_cli.trusted.sums import Tally
 
 SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)
@@ -72,11 +73,9 @@ QUESTIONS = [
         Gram((BINS, Halves("x", 2), Bins("k", (0, 1, 2, 3)), Halves("f", 2), Halves("t", 7))),
         Fraction(1),
     ),
-    Question("scores", Gram((BINS, Halves("k", 1)), scores=((-3, 0, 2, 1), (-1, 3)), bits=2), Fraction(1)),
     Question(
         "sums", CellSums(Cells((Halves("x", 2),)), attributes=(BINS, Halves("k", 2))), Fraction(1), by="f"
     ),
-    Question("sums", CellSums(Cells((Halves("x", 2),)), columns=("a", "t"), bits=8), Fraction(1)),
     Question(
         "own sums",
         CellSums((Cells((SCORED,)), Cells(()), Cells((SCORED, BINS))), attributes=(BINS, Halves("f", 2))),
@@ -87,6 +86,40 @@ QUESTIONS = [
     Question(
         "affine", CellCounts(Cells((Affine(("a", "x"), (3, -2), (-2000, -100, 50, 2000), 8),))), Fraction(1)
     ),
+]
+
+
+AXES = (BINS, Halves("x", 2), Bins("k", (0, 1, 2, 3)), Halves("f", 2), SCORED, Halves("t", 7), Halves("x", 1))
+TABLES = (
+    *(Cells(pair) for pair in combinations(AXES, 2)),
+    *(Cells((one,)) for one in AXES),
+    Cells(()),
+    Cells((AXES[2], AXES[0])),  # the other way round
+    Cells((AXES[0], AXES[1])),  # a second time
+    Cells((AXES[3], AXES[3])),
+    *(Cells(three) for three in combinations(AXES[:4], 3)),
+    Cells((Affine(("a", "x"), (3, -2), (-2000, -100, 50, 2000), 8), *AXES[1:4])),
+    Cells((Halves("t", 9), Halves("x", 8))),  # more cells than rows
+)
+
+
+def misfit(tables: tuple[Cells, ...], by: str | None = None, seed: int = 0, most: int = 40) -> Question:
+    """How far rows are from some integers, which may well be negative."""
+    rng = np.random.default_rng(seed)
+    classes = OMEGA[by].codes if by else 1
+    expected = tuple(
+        tuple(tuple(rng.integers(-3, most, cell_count(part)).tolist()) for part in tables)
+        for _ in range(classes)
+    )
+    return Question("misfit", Misfit(tables, expected), Fraction(1), by)
+
+
+MISFITS = [
+    misfit(TABLES),
+    misfit(TABLES, "k"),
+    misfit(TABLES[:3], "f"),
+    misfit((Cells((Halves("t", 3), Halves("a", 2))),)),
+    misfit((Cells(()),), most=9),
 ]
 
 
@@ -181,36 +214,24 @@ def slow_row(statistic, row, block, length):
                 z = clipped(z, int(clip * (2**bits - 1)))
             z = z[0]
             vector[:] = z if degree == 1 else [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
-        case Gram(axes=axes, diagonal=diagonal, scores=scores):
+        case Gram(axes=axes, diagonal=diagonal):
             at = [slow_cell(axis, row) for axis in axes]
-            if scores is not None:
-                s = [values[cell] for values, cell in zip(scores, at, strict=True)]
-                vector[:] = [s[i] * s[j] for i, j in combinations(range(len(s)), 2)]
-            else:
-                sizes = [2**a.bits if isinstance(a, Halves) else len(a.edges) - 1 for a in axes]
-                start = 0
-                for i in range(len(axes)):
-                    if diagonal:
-                        vector[start + at[i]] = 1
-                        start += sizes[i]
-                    for j in range(i + 1, len(axes)):
-                        vector[start + at[i] * sizes[j] + at[j]] = 1
-                        start += sizes[i] * sizes[j]
-        case CellSums(cells=cells, attributes=attributes, columns=columns, bits=bits):
+            sizes = [2**a.bits if isinstance(a, Halves) else len(a.edges) - 1 for a in axes]
+            start = 0
+            for i in range(len(axes)):
+                if diagonal:
+                    vector[start + at[i]] = 1
+                    start += sizes[i]
+                for j in range(i + 1, len(axes)):
+                    vector[start + at[i] * sizes[j] + at[j]] = 1
+                    start += sizes[i] * sizes[j]
+        case CellSums(cells=cells, attributes=attributes):
             sizes = [2**axis.bits if isinstance(axis, Halves) else len(axis.edges) - 1 for axis in attributes]
             cell, start = slow_number(cells if isinstance(cells, Cells) else cells[block], row), 0
-            count = length // (sum(sizes) + len(columns))
+            count = length // sum(sizes)
             for axis, size in zip(attributes, sizes, strict=True):
                 vector[start + cell * size + slow_cell(axis, row)] = 1
                 start += count * size
-            for j, name in enumerate(columns):
-                column, q = OMEGA[name], 2**bits - 1
-                x = (
-                    0
-                    if row[name] == column.size
-                    else int(Fraction(row[name] * q, column.size - 1) + Fraction(1, 2))
-                )
-                vector[cell * len(columns) + j] = x
     return vector
 
 
@@ -342,8 +363,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
         ),  # their difference would wrap around
         Moments((), 8, 1),
         Gram((Halves("x", 2),)),
-        Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
-        CellSums(Cells((Halves("x", 1),))),
+        CellSums(Cells((Halves("x", 1),)), ()),
         CellCounts(Cells((Affine(("x", "a"), (2**46, 1), (0, 1), 8),))),
         CellCounts(Cells((Scored((), (), (0, 1)),))),
         CellCounts(Cells((Scored((BINS,), ((1, 2, 3),), (0, 1)),))),  # one score a cell
@@ -405,3 +425,145 @@ def test_row_scores_that_are_not_defined_are_refused(changed, omega, by):
     check_question(Question("w", ROW_SCORES, Fraction(1)), PUBLIC_N)
     with pytest.raises(ValueError):  # noqa: PT011
         check_question(Question("w", replace(ROW_SCORES, **changed), Fraction(1), by), omega)
+
+
+# --- how far tables are from what was expected -------------------------------------------------------
+
+
+def slow_misfit(question: Question, codes: dict[str, np.ndarray]) -> list[int]:
+    """The definition, in Python's integers."""
+    asked, found = question.statistic, []
+    for k, expected in enumerate(asked.expected):
+        for part, own in zip(asked.tables, expected, strict=True):
+            left = [-e for e in own]
+            for r in range(len(codes["a"])):
+                row = {name: int(values[r]) for name, values in codes.items()}
+                if question.by is None or row[question.by] == k:
+                    left[slow_number(part, row)] += 1
+            found.append(sum(map(abs, left)))
+    return found
+
+
+@pytest.mark.parametrize("question", MISFITS, ids=lambda q: f"{len(q.statistic.tables)} by {q.by}")
+@pytest.mark.parametrize("rows", [0, 1, 70])
+def test_distances_follow_the_definition(question, rows):
+    check_question(question, OMEGA)
+    codes = some_rows(np.random.default_rng(rows), rows)
+    (found,) = sums(codes, [question])
+    assert found.dtype == np.int64
+    assert found.tolist() == slow_misfit(question, codes)
+    classes = 1 if question.by is None else OMEGA[question.by].codes
+    assert lengths_of(question, OMEGA) == (len(question.statistic.tables),) * classes
+
+
+@pytest.mark.parametrize("by", [None, "k"])
+def test_of_many_rows_tables_are_counted_together_and_are_the_same(by):
+    """70 rows are too few for packs of several columns."""
+    codes = some_rows(np.random.default_rng(5), 4000)
+    tables = (*TABLES, *(Cells(pair) for pair in permutations(AXES, 2)))
+    question = misfit(tables, by, most=400)
+    alone = [
+        np.bincount(path_of(part, own, OMEGA), minlength=cell_count(part))
+        for own in (
+            {name: u[codes["k"] == k] if by else u for name, u in codes.items()}
+            for k in range(OMEGA["k"].codes if by else 1)
+        )
+        for part in tables
+    ]
+    expected = [table for own in question.statistic.expected for table in own]
+    exact = [int(np.abs(counts - e).sum()) for counts, e in zip(alone, expected, strict=True)]
+    assert sums(codes, [question])[0].tolist() == exact
+    tally = Tally([question], OMEGA)
+    tally.add(codes, 4000)
+    assert tally.partial()[1][0].tolist() == np.concatenate(alone).tolist()  # raw, before it is compared
+
+
+@given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))
+@settings(max_examples=30, deadline=None)
+def test_distances_do_not_depend_on_batches_order_or_workers(seed, rows, batch):
+    """They are no sums: were they made of one batch or of one worker, these would differ."""
+    rng = np.random.default_rng(seed)
+    codes = some_rows(rng, rows)
+    shuffled = rng.permutation(rows)
+    here = Tally(MISFITS, OMEGA)
+    others = [Tally([tables_only(question) for question in MISFITS], OMEGA) for _ in range(2)]
+    for number, start in enumerate(range(0, rows, batch)):
+        part = {name: values[shuffled][start : start + batch] for name, values in codes.items()}
+        (here, *others)[number % 3].add(part, len(part["a"]))
+    for other in others:
+        here.merge(other.partial())
+    for one, other in zip(here.sums(), sums(codes, MISFITS), strict=True):
+        assert (one == other).all()
+    for one, other in zip(here.sums(), sums(codes, MISFITS), strict=True):
+        assert (one == other).all()  # to look is not to change
+
+
+def test_what_is_expected_exactly_is_at_distance_zero_and_nothing_is_at_that_of_all_rows():
+    codes = some_rows(np.random.default_rng(6), 300)
+    tally = Tally(MISFITS[:1], OMEGA)
+    tally.add(codes, 300)
+    raw = tally.partial()[1][0].tolist()
+    own = iter(raw)
+    found = tuple(tuple(next(own) for _ in range(cell_count(part))) for part in TABLES)
+    none = tuple((0,) * cell_count(part) for part in TABLES)
+    for expected, distance in ((found, 0), (none, 300)):
+        question = replace(MISFITS[0], statistic=Misfit(TABLES, (expected,)))
+        assert sums(codes, [question])[0].tolist() == [distance] * len(TABLES)
+
+
+def test_a_misfit_reads_the_columns_of_all_its_tables():
+    assert columns_of([misfit((Cells((BINS,)), Cells((SCORED,))), "f")]) == {"a", "x", "k", "f"}
+    assert columns_of(MISFITS[-1:]) == set()
+
+
+PAIR = Cells((BINS, Halves("x", 1)))
+ZEROS = (0,) * 8
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected", "by", "why"),
+    [
+        ((), ((),), None, "one table or more"),
+        ([PAIR], ((ZEROS,),), None, "one table or more"),
+        (PAIR, ((ZEROS,),), None, "one table or more"),
+        ((BINS,), (((0,) * 4,),), None, "one table or more"),
+        ((Cells((Halves("x", 1),), (0,)),), (((0, 0),),), None, "no order"),
+        ((Cells((Bins("a", (0, 3, 10)),)),), (((0, 0),),), None, "cover all codes"),
+        ((Cells((Halves("y", 1),)),), (((0, 0),),), None, "y"),
+        ((PAIR,), (), None, "a class"),
+        ((PAIR,), ((ZEROS,),) * 2, None, "a class"),
+        ((PAIR,), ((ZEROS,),), "k", "a class"),
+        ((PAIR,), ((ZEROS,),) * 3, "x", "categorical"),
+        ((PAIR,), [(ZEROS,)], None, "a class"),
+        ((PAIR,), ([ZEROS],), None, "tuples"),
+        ((PAIR,), (([0] * 8,),), None, "tuples"),
+        ((PAIR,), ((np.zeros(8, np.int64),),), None, "tuples"),
+        ((PAIR,), ((ZEROS, ZEROS),), None, "do not fit the tables"),
+        ((PAIR, PAIR), ((ZEROS,),), None, "do not fit the tables"),
+        ((PAIR,), ((ZEROS[1:],),), None, "do not fit the tables"),
+        ((PAIR,), ((ZEROS,), (ZEROS,), ((0,) * 9,)), "k", "do not fit the tables"),
+        ((PAIR,), (((0,) * 7 + (0.5,),),), None, "an integer"),
+        ((PAIR,), (((0,) * 7 + (True,),),), None, "an integer"),
+        ((PAIR,), (((0,) * 7 + (None,),),), None, "an integer"),
+        ((PAIR,), (((0,) * 7 + (np.int64(1),),),), None, "an integer"),
+        ((PAIR,), (((0,) * 7 + (2**53 + 1,),),), None, r"at most 2\^53"),
+        ((PAIR,), (((0,) * 7 + (-(2**53) - 1,),),), None, r"at most 2\^53"),
+        ((Cells((Halves("x", 9),)),), (((-(2**53),) * 512,),), None, "64 bits"),
+        ((Cells((Halves("x", 13), Halves("t", 11))),) * 2, (((0,), (0,)),), None, "too many expected cells"),
+        ((Cells((Halves("x", 23),)),), (((0,),),) * 3, "k", "too many expected cells"),
+    ],
+)
+def test_a_misfit_that_is_not_defined_is_refused(tables, expected, by, why):
+    check_question(Question("s", Misfit((PAIR,), ((ZEROS,),)), Fraction(1)), OMEGA)
+    with pytest.raises((ValueError, KeyError), match=why):
+        check_question(Question("s", Misfit(tables, expected), Fraction(1), by), OMEGA)
+
+
+def test_the_largest_distances_that_are_allowed_are_exact():
+    """511 cells of 2^53 are just below 2^62, with all rows that there may be: no sum on the way is above."""
+    edges = (*range(511), 100_000)
+    part = Cells((Bins("t", edges),))
+    question = Question("s", Misfit((part, part), ((((2**53),) * 511, (-(2**53),) * 511),)), Fraction(1))
+    check_question(question, OMEGA)
+    (found,) = sums(some_rows(np.random.default_rng(7), 90), [question])
+    assert found.tolist() == [511 * 2**53 - 90, 511 * 2**53 + 90]

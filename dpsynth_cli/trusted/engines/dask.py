@@ -24,6 +24,7 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.engines import Engine, Progress, summed
 from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.shapes import tables_only
 from dpsynth_cli.trusted.sums import Partial, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file
@@ -59,7 +60,7 @@ def sum_over(
     cores = max(1, sum(client.nthreads().values()))
     size = part_size or min(LARGEST_PART, max(SMALLEST_PART, (scan.size or 0) // (4 * cores)))
     # Bound before it is sent, so that Dask does not look for tasks of its own in the questions.
-    work = partial(_work, omega=omega, questions=list(questions))
+    work = partial(_work, omega=omega, questions=[tables_only(question) for question in questions])
     tally, parts = Tally(questions, omega), scan.parts(size)
     under_way: dict[str, int] = {}
 
