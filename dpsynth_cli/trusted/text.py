@@ -192,13 +192,25 @@ def _whole(array: pa.Array, kernels: tuple[Kernel, ...]) -> Values | None:
     return None
 
 
-def too_long(array: pa.Array) -> NDArray[np.bool_]:
+def shortened(array: pa.Array, longest: int) -> pa.Array:
+    """A dictionary of text without its longer labels: in their place is one that says as little."""
+    from pyarrow import compute as pc
+
+    labels = array.dictionary
+    long = too_long(labels, longest)
+    if not long.any():
+        return array
+    labels = pc.if_else(from_numpy(long), pa.scalar("\0 too long", labels.type), labels)
+    return pa.DictionaryArray.from_arrays(array.indices, labels)
+
+
+def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
     """Which cells of text are longer than any cell that says something."""
     kind = np.dtype(np.int64 if _is_large(array.type) else np.int32)
     if not len(array):
         return np.zeros(0, np.bool_)
     ends = np.frombuffer(array.buffers()[1], kind, len(array) + 1, array.offset * kind.itemsize)
-    long = np.diff(ends) > LONGEST
+    long = np.diff(ends) > longest
     return long & to_numpy(array.is_valid()) if array.null_count and long.any() else long
 
 
