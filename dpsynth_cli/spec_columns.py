@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
+from dpsynth_cli.numbers import day, day_text, moment, moment_text
 from dpsynth_cli.spec_reader import TODO, Section, Wrong, choice, decimal, flag, items, plain, text
 from dpsynth_cli.yaml_nodes import Node, Scalar, shortened
 
 BOUNDED = ("continuous", "integer", "date", "datetime")
 LABELLED = ("ordinal", "nominal")
 MOST_EXACT = 2**53  # whole numbers up to here are exact in a float64
-
-DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-TIME = (
-    DATE
-    + r"[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?(Z|[-+](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
-)
-_EPOCH = datetime(1970, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
 
 _TWO = {
     "continuous": "two numbers, the lower first, such as [0, 1.5]",
@@ -104,12 +95,12 @@ def _whole(node: Node) -> int | None:
 
 def _day(node: Node) -> int | None:
     """Days since 1970-01-01."""
-    return days(node.text) if isinstance(node, Scalar) else None
+    return day(node.text) if isinstance(node, Scalar) else None
 
 
 def _moment(node: Node) -> int | None:
     """Microseconds since 1970-01-01T00:00:00 UTC."""
-    return microseconds(node.text) if isinstance(node, Scalar) else None
+    return moment(node.text) if isinstance(node, Scalar) else None
 
 
 _END: dict[str, Callable[[Node], float | None]] = {
@@ -118,42 +109,6 @@ _END: dict[str, Callable[[Node], float | None]] = {
     "date": _day,
     "datetime": _moment,
 }
-
-
-def days(written: str) -> int | None:
-    """Days from 1970-01-01 to an ISO date; None where it is none.
-
-    >>> days("1970-01-02"), days("2021-02-29"), days("1970-01-02T00:00")
-    (1, None, None)
-    """
-    found = re.fullmatch(DATE, written)
-    try:
-        return (date(*map(int, found.groups())) - _EPOCH.date()).days if found else None
-    except ValueError:
-        return None
-
-
-def microseconds(written: str) -> int | None:
-    """Microseconds from 1970-01-01 UTC to an ISO time; without a zone it is UTC; None where it is none.
-
-    >>> microseconds("1970-01-01 00:00:01"), microseconds("1970-01-01T01:00:00.5+01:00")
-    (1000000, 500000)
-    """
-    found = re.fullmatch(TIME, written)
-    if not found:
-        return None
-    *parts, fraction, zone = found.groups()
-    year, month, day, hour, minute, second = (int(part or 0) for part in parts)
-    ahead = timedelta()
-    if zone and zone != "Z":
-        ahead = timedelta(hours=int(zone[:3]), minutes=int(zone[0] + zone[4:]))
-    try:
-        moment = (
-            datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0"))) - ahead
-        )
-    except (ValueError, OverflowError):
-        return None
-    return (moment - _EPOCH) // _MICROSECOND
 
 
 def _categories(node: Node) -> tuple[str, ...]:
@@ -193,7 +148,7 @@ def column_document(column: Column) -> dict[str, Any]:
 
 def _written(kind: str, end: float) -> str | float:
     if kind == "date":
-        return (_EPOCH.date() + timedelta(days=end)).isoformat()
+        return day_text(int(end))
     if kind == "datetime":
-        return (_EPOCH + int(end) * _MICROSECOND).isoformat()
+        return moment_text(int(end))
     return end

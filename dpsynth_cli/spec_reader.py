@@ -6,21 +6,19 @@ converters, notes the mistakes, and reads on, so that all mistakes are found at 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeVar
 
+from dpsynth_cli import numbers
 from dpsynth_cli.yaml_nodes import Items, Keys, Mistake, Node, Refused, Scalar, dotted, shortened, shown
 
 T = TypeVar("T")
 D = TypeVar("D")
 
 TODO = "?"  # what `dpsynth init` writes where only a person knows the value
-_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3})?")
-_HUGE = Fraction(10**300)
 
 
 class Wrong(Exception):
@@ -131,10 +129,7 @@ def decimal(node: Node, *, quoted: bool = False) -> Fraction | None:
     scalar = _usable(node)
     if scalar is None or (scalar.quoted and not quoted):
         return None
-    if len(scalar.text) > 300 or not _NUMBER.fullmatch(scalar.text):
-        return None
-    number = Fraction(scalar.text)
-    return number if number == 0 or 1 / _HUGE <= abs(number) <= _HUGE else None
+    return numbers.decimal(scalar.text)
 
 
 def number(

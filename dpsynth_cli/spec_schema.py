@@ -14,8 +14,9 @@ from typing import Any
 from dpsynth_cli.domain import TYPES
 from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
+from dpsynth_cli.numbers import CLOCK, DAY, ZONE
 from dpsynth_cli.spec import DELIMITER, LARGEST_SEED, LONGEST_NAME, MOST_ROWS, NEIGHBOURS, OUTPUTS, VERSION
-from dpsynth_cli.spec_columns import BOUNDED, DATE, LABELLED, MOST_EXACT, TIME
+from dpsynth_cli.spec_columns import BOUNDED, LABELLED, MOST_EXACT
 from dpsynth_cli.spec_evaluate import WORDS
 
 Schema = dict[str, Any]
@@ -145,8 +146,8 @@ def _column(kind: str) -> Schema:
         ends: dict[str, Schema] = {
             "continuous": {"type": "number"},
             "integer": {"type": "integer", "minimum": -MOST_EXACT, "maximum": MOST_EXACT},
-            "date": {"type": "string", "pattern": f"^{DATE}$"},
-            "datetime": {"type": "string", "pattern": f"^{TIME}$"},
+            "date": {"type": "string", "pattern": f"^{DAY}$"},
+            "datetime": {"type": "string", "pattern": f"^{DAY}{CLOCK}{ZONE}?$"},
         }
         properties["bounds"] = {"type": "array", "items": ends[kind], "minItems": 2, "maxItems": 2}
         required.append("bounds")

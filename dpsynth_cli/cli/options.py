@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.numbers import decimal
 
 if TYPE_CHECKING:
     from dpsynth_cli.evaluate.tables import Table
@@ -93,11 +93,9 @@ def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | No
 
 def positive(what: str, text: str, cost: str) -> Fraction:
     """The decimal number exactly: 0.1 is one tenth."""
-    # Three digits of exponent: 1e999999999 would be a number of a billion digits.
-    if re.fullmatch(r"(?=\.?[0-9])[0-9]{0,99}(\.[0-9]{0,99})?(e[+-]?[0-9]{1,3})?", text, re.IGNORECASE):
-        number = Fraction(text)
-        if number > 0:
-            return number
+    number = decimal(text)
+    if number is not None and number > 0:
+        return number
     raise UsageError(f"{what} must be a decimal number above 0, such as 0.5; it is {text!r}.", cost)
 
 

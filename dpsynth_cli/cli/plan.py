@@ -37,17 +37,14 @@ def command(
     Errors are simulated on a uniform table, or on one like a public table; `dpsynth check` lists them.
     """
     from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.numbers import decimal
     from dpsynth_cli.predict import plan
 
     name, _, number = target.partition("=")
-    try:
-        value = float(number)
-        if not 0 < value < float("inf"):
-            raise ValueError
-    except ValueError:
-        raise UsageError(
-            f"--target is {target}; it must be NAME=NUMBER, such as w1=0.01 or tvd2=0.05."
-        ) from None
+    exact = decimal(number)
+    if exact is None or exact <= 0:
+        raise UsageError(f"--target is {target}; it must be NAME=NUMBER, such as w1=0.01 or tvd2=0.05.")
+    value = float(exact)
     wanted = loaded(spec, set_, None, None, None)
     table, count = imagined(wanted, like, n)
 

@@ -20,10 +20,11 @@ import numpy as np
 
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms.registry import Structure
+from dpsynth_cli.numbers import RANGE, UNSIGNED, decimal
 from dpsynth_cli.numeric.polytope import Polytope
 from dpsynth_cli.questions import Block, Floats, Ints
 
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(UNSIGNED)
 _SIGN = re.compile(r"<=|>=|=")
 
 
@@ -81,7 +82,9 @@ def _sum(text: str, names: Sequence[str]) -> dict[str, Fraction]:
         if rest[:1] in ("+", "-"):
             sign, rest = sign * (-1 if rest[0] == "-" else 1), rest[1:].lstrip()
         number = _NUMBER.match(rest)
-        factor = Fraction(number.group()) if number else Fraction(1)
+        factor = decimal(number.group()) if number else Fraction(1)
+        if factor is None:
+            raise NotLinear(f"{rest[:30]!r} does not begin with 0 or a number {RANGE}")
         after = rest[number.end() :].lstrip().removeprefix("*").lstrip() if number else rest
         name = next((n for n in names if re.match(re.escape(n) + r"(?![\w-]*\w)", after)), "")
         if not name and not number:
@@ -146,9 +149,12 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     for constraint in found:
         weights = [constraint.weights.get(column.name, Fraction(0)) for column in columns]
         lowest = sum((w * Fraction(c.lower) for w, c in zip(weights, columns, strict=True)), Fraction(0))
-        scaled = [float(w * _span(c)) for w, c in zip(weights, columns, strict=True)]
-        size = max(map(abs, scaled)) or 1.0
-        rows.append((np.array(scaled) / size, float(constraint.bound - lowest) / size, constraint.equal))
+        scaled = [w * _span(c) for w, c in zip(weights, columns, strict=True)]
+        size = max(map(abs, scaled)) or Fraction(1)
+        # With weights of at most 1, no sum is beyond the number of columns: nor need a bound be.
+        most = Fraction(len(columns) + 1)
+        bound = float(max(-most, min(most, (constraint.bound - lowest) / size)))
+        rows.append((np.array([float(w / size) for w in scaled]), bound, constraint.equal))
     inner, even = ([row for row in rows if row[2] is equal] for equal in (False, True))
     d = len(columns)
     A, E = (np.array([row[0] for row in part]).reshape(-1, d) for part in (inner, even))

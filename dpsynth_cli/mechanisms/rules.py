@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import Structure
+from dpsynth_cli.numbers import day, day_text, whole
 from dpsynth_cli.questions import Ints
 
 Ranges = tuple[tuple[int, int], ...]  # codes: the first, and the one after the last
-EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
@@ -211,20 +210,20 @@ def _ranges(column: Column, written: Any) -> Ranges:
     return (((low - int(column.lower)) // column.unit, (high - int(column.lower)) // column.unit + 1),)
 
 
-def _number(column: Column, text: Any) -> int | None:
-    try:
-        if text is None:
-            return None
-        return int(text) if column.type == "integer" else date.fromisoformat(text).toordinal() - EPOCH
-    except ValueError:
-        raise ValueError(f"{column.name} is {column.type}; {text} is not") from None
+def _number(column: Column, text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = whole(text) if column.type == "integer" else day(text)
+    if found is None:
+        raise ValueError(f"{column.name} is {column.type}; {text} is not")
+    return found
 
 
 def _said(column: Column, code: int) -> str:
     if column.categorical:
         return column.categories[code] if code < column.size else "a missing value"
     at = int(column.lower) + code * column.unit
-    return str(at) if column.type == "integer" else date.fromordinal(at + EPOCH).isoformat()
+    return str(at) if column.type == "integer" else day_text(at)
 
 
 def _sides(rule: Rule, name: str) -> list[Ranges]:

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsynth_cli.arrow import to_numpy
+from dpsynth_cli.arrow import from_numpy, to_numpy
 from dpsynth_cli.domain import GRID, Column
-from dpsynth_cli.trusted.values import MISSING, UNLISTED, Values, from_arrow, from_text, is_missing
+from dpsynth_cli.trusted.text import MISSING, UNLISTED, Values
+from dpsynth_cli.trusted.values import from_arrow, from_text, is_missing
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -34,9 +35,14 @@ def encode_bytes(array: pa.Array, column: Column) -> Codes:
 def encode_arrow(array: pa.Array, column: Column) -> Codes:
     """The codes of cells that have an Arrow type, one that is `readable` as the declared type."""
     if pa.types.is_dictionary(array.type):
-        known = np.append(encode_arrow(array.dictionary, column), missing_code(column))
-        indices = array.indices if not array.null_count else array.indices.cast(pa.int64())
-        return np.asarray(known.take(to_numpy(indices, len(known) - 1)), np.int32)
+        labels, indices = array.dictionary, array.indices.cast(pa.int64())
+        places = to_numpy(indices, len(labels))
+        if len(labels) > len(array):  # a dictionary of a whole file: look at what is used of it
+            used, places = np.unique(places, return_inverse=True)
+            there = used[used < len(labels)]
+            labels, places = labels.take(from_numpy(there)), np.minimum(places, len(there))
+        known = np.append(encode_arrow(labels, column), missing_code(column))
+        return np.asarray(known.take(places), np.int32)
     return codes(from_arrow(array, column), column)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -167,12 +167,9 @@ class Joined(io.RawIOBase):
 
 
 def cells(
-    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
+    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Sequence[int]
 ) -> tuple[list[pa.Array], int]:
-    """The wanted fields of each line, and the number of ruined lines left out.
-
-    Arrays have the types given, float64 or binary, or are all binary if some cell is not a number.
-    """
+    """The wanted fields of each line, as bytes, null where empty; and the number of ruined lines left out."""
     if b"\r" in block:
         block = _without_returns(block)
     if SEPARATOR in block:
@@ -182,7 +179,7 @@ def cells(
     tidy, ruined = _tidy(block, delimiter[0], fields)
     if arrays := _parse(tidy, bytes([SEPARATOR]), fields, wanted):
         return arrays, ruined
-    return _one_by_one(block, delimiter, fields, list(wanted))  # no content is known to lead here
+    return _one_by_one(block, delimiter, fields, wanted)  # no content is known to lead here
 
 
 def _without_returns(block: bytes | bytearray) -> bytes | bytearray:
@@ -195,42 +192,39 @@ def _without_returns(block: bytes | bytearray) -> bytes | bytearray:
 
 
 def _parse(
-    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Mapping[int, pa.DataType]
+    block: bytes | bytearray, delimiter: bytes, fields: int, wanted: Sequence[int]
 ) -> list[pa.Array] | None:
     """What Arrow reads from lines without quotes or \\r; None if one has not the right number of fields."""
     from pyarrow import csv
 
     if not block:
-        return [pa.array([], type) for type in wanted.values()]
+        return [pa.array([], pa.binary()) for _ in wanted]
     marked = block[:3] == BOM  # Arrow would drop it; a blank line before it prevents that
     data = b"\n" + bytes(block) if marked else block
     names = [str(i) for i in range(fields)]
     include = [names[i] for i in wanted]
-    text = dict.fromkeys(wanted, pa.binary())
-    for types in (wanted, text) if wanted != text else (text,):
-        try:
-            table = csv.read_csv(
-                pa.BufferReader(pa.py_buffer(data)),
-                read_options=csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
-                parse_options=csv.ParseOptions(
-                    delimiter=delimiter.decode("ascii"),
-                    quote_char=False,
-                    escape_char=False,
-                    newlines_in_values=False,
-                    ignore_empty_lines=False,
-                ),
-                convert_options=csv.ConvertOptions(
-                    check_utf8=False,
-                    column_types={names[i]: type for i, type in types.items()},
-                    null_values=[""],
-                    strings_can_be_null=False,
-                    include_columns=include,
-                ),
-            )
-        except pa.ArrowInvalid:  # its text quotes the line: never shown
-            continue
-        return [_one_chunk(table.column(name)).slice(1 if marked else 0) for name in include]
-    return None
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(data)),
+            read_options=csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+            parse_options=csv.ParseOptions(
+                delimiter=delimiter.decode("ascii"),
+                quote_char=False,
+                escape_char=False,
+                newlines_in_values=False,
+                ignore_empty_lines=False,
+            ),
+            convert_options=csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(include, pa.binary()),
+                null_values=[""],
+                strings_can_be_null=True,
+                include_columns=include,
+            ),
+        )
+    except pa.ArrowInvalid:  # its text quotes the line: never shown
+        return None
+    return [_one_chunk(table.column(name)).slice(1 if marked else 0) for name in include]
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
@@ -283,4 +277,4 @@ def _one_by_one(
     every = bytes(block).split(b"\n")[:-1]
     rows = [split_line(line, delimiter) if line else [b""] * fields for line in every]
     whole = [row for row in rows if len(row) == fields]
-    return [pa.array([row[i] for row in whole], pa.binary()) for i in wanted], len(rows) - len(whole)
+    return [pa.array([row[i] or None for row in whole], pa.binary()) for i in wanted], len(rows) - len(whole)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from dpsynth_cli.arrow import to_numpy
 from dpsynth_cli.domain import Column
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.values import UNLISTED, from_arrow, is_missing, is_text, plain_binary, trimmed
+from dpsynth_cli.trusted.text import UNLISTED, empty
+from dpsynth_cli.trusted.values import from_arrow, is_missing, is_text, plain_binary
 
 
 @dataclass
@@ -39,14 +42,26 @@ def count_problems(scan: Scan) -> Problems:
 
 
 def _problems(array: pa.Array, column: Column) -> dict[str, int]:
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    times: NDArray[np.int64] | None = None
+    nulls = 0
+    if pa.types.is_dictionary(array.type):  # never written out: a long label may be in every row
+        there = to_numpy(array.indices.drop_null()).astype(np.int64)
+        nulls, array = array.null_count, array.dictionary
+        times = np.bincount(there, minlength=len(array))
     values = from_arrow(array, column)
-    absent = int(np.count_nonzero(is_missing(values)))
+
+    def count(which: NDArray[np.bool_]) -> int:
+        return int(np.count_nonzero(which) if times is None else times[which].sum())
+
+    absent = is_missing(values)
     if column.categorical:
-        return {"missing": absent, "unlisted": int(np.count_nonzero(values == UNLISTED))}
-    empty = trimmed(plain_binary(array)).null_count if is_text(array.type) else absent
-    there = values[~is_missing(values)]
-    there = np.rint(there) if column.type == "integer" else there
-    outside = int(np.count_nonzero((there < column.lower) | (there > column.upper)))
-    return {"missing": empty, "unparseable": absent - empty, "out of bounds": outside}
+        return {"missing": count(absent) + nulls, "unlisted": count(values == UNLISTED)}
+    blank = empty(plain_binary(array)) if is_text(array.type) else absent
+    with np.errstate(invalid="ignore"):
+        whole = np.rint(values) if column.type == "integer" else values
+    outside = ~absent & ((whole < column.lower) | (whole > column.upper))
+    return {
+        "missing": count(blank) + nulls,
+        "unparseable": count(absent & ~blank),
+        "out of bounds": count(outside),
+    }

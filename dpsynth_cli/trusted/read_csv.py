@@ -69,12 +69,7 @@ class CsvScan:
 
     def _want(self, columns: tuple[Column, ...]) -> None:
         self.columns = columns
-        places = [self.names.index(column.name) for column in columns]
-        self._text = dict.fromkeys(places, pa.binary())
-        self._typed = {  # as Arrow reads them fastest; given up for good when a piece has other cells
-            place: pa.float64() if column.type in ("continuous", "integer") else pa.binary()
-            for place, column in zip(places, columns, strict=True)
-        }
+        self._places = [self.names.index(column.name) for column in columns]
 
     def only(self, names: Collection[str]) -> Scan:
         self._keep_stream()
@@ -139,18 +134,12 @@ class CsvScan:
             check_unchanged(self.path, self._stamp)
 
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
-        return self._read(piece, self._text)
-
-    def encode(self, piece: Piece) -> dict[str, Codes]:
-        arrays, ruined = self._read(piece, self._typed)
-        if [array.type for array in arrays.values()] != list(self._typed.values()):
-            self._typed = self._text  # saves time, changes nothing
-        return encoded(self.columns, arrays, ruined)
-
-    def _read(self, piece: Piece, wanted: dict[int, pa.DataType]) -> tuple[dict[str, pa.Array], int]:
-        arrays, ruined = lines.cells(piece.data, self._delimiter, len(self.names), wanted)
+        arrays, ruined = lines.cells(piece.data, self._delimiter, len(self.names), self._places)
         by_name = {column.name: array for column, array in zip(self.columns, arrays, strict=True)}
         return by_name, piece.ruined + ruined
+
+    def encode(self, piece: Piece) -> dict[str, Codes]:
+        return encoded(self.columns, *self.cells(piece))
 
     def close(self) -> None:
         for stream in (self._copy, self._stream if self.path != "-" else None):

@@ -7,6 +7,7 @@ errors are never shown, because they quote cells.
 from __future__ import annotations
 
 import difflib
+import errno
 import gzip
 import os
 import zlib
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy
 from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
+from dpsynth_cli.errors import FileError, MemoryShort
 from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code
 
 
@@ -107,7 +108,11 @@ def reading(shown: str, cost: str) -> Iterator[None]:
         raise FileError(
             f"there is no file {shown}.", cost, "Check `input` in the spec, or --input."
         ) from None
+    except MemoryError:  # Arrow's too
+        raise MemoryShort(cost) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise MemoryShort(cost) from None
         if isinstance(error, OSError) and error.errno:
             raise FileError(f"cannot read {shown}: {reason(error)}.", cost) from None
         raise FileError(

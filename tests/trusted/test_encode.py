@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
+import time
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpsynth_cli import numbers as grammar
+from dpsynth_cli.arrow import from_texts
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.trusted.encode import encode_arrow, encode_bytes
-from dpsynth_cli.trusted.values import DAY, MARKS, NAT, instant, instants, number, numbers, readable
+from dpsynth_cli.trusted.text import DAY, LONGEST, MARKS, MOMENTS, NAT, NUMBERS, Kernel, instants, numbers
+from dpsynth_cli.trusted.text import days as days_of
+from dpsynth_cli.trusted.values import readable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -105,63 +113,152 @@ def test_how_text_is_stored_does_not_matter(cells, skip):
             assert encode_arrow(stored[skip:], column).tolist() == expected
 
 
-def arrow_reads(cell: bytes, type: pa.DataType) -> pa.Scalar | None:
+def takes(kernel: Kernel, cell: bytes) -> bool:
     try:
-        return pa.array([cell]).view(pa.string()).cast(type)[0]
+        kernel.read(pa.array([cell]).view(pa.string()))
     except pa.ArrowInvalid:
-        return None
+        return False
+    return True
 
 
-@settings(max_examples=400, deadline=None)
+def check_kernels(cell: bytes, kernels: tuple[Kernel, ...]) -> None:
+    """A kernel takes a cell if it fits its pattern, and else at most as what is no number."""
+    array = pa.array([cell], pa.binary())
+    for kernel in kernels:
+        fits = pc.match_substring_regex(array, kernel.pattern)[0].as_py()
+        if fits:
+            assert takes(kernel, cell), cell
+            assert kernel.one(cell) == kernel.values(array)[0] or cell.startswith(b"0000")
+        elif takes(kernel, cell):
+            assert np.isnan(kernel.values(array)[0]), cell
+
+
+@settings(max_examples=800, deadline=None)
 @given(
     st.one_of(
         numeric_text,
         st.floats().map(lambda x: repr(x).encode()),
-        st.text("09.e-", max_size=40).map(str.encode),
+        st.text("09.e-+", max_size=40).map(str.encode),
+        st.sampled_from(MARKS).map(str.encode),
+        st.binary(max_size=4),
     )
 )
 @example(b"9" * 800 + b"e-700")
 @example(b"0." + b"0" * 400 + b"123e200")
 @example(b"nan(7)")
-def test_number_says_what_arrow_says_of_every_cell_that_arrow_reads(cell):
-    theirs = arrow_reads(cell, pa.float64())
-    if theirs is not None:
-        np.testing.assert_equal(number(cell), theirs.as_py())
-    typed = arrow_csv.ConvertOptions(column_types={"x": pa.float64()}, null_values=[""])
-    names = arrow_csv.ReadOptions(column_names=["x"])
-    plain = arrow_csv.ParseOptions(delimiter=";", quote_char=False, ignore_empty_lines=False)
-    try:
-        table = arrow_csv.read_csv(pa.BufferReader(cell + b"\n"), names, plain, typed)
-    except pa.ArrowInvalid:
-        return
-    theirs = table["x"][0].as_py()
-    np.testing.assert_equal(number(cell), math.nan if theirs is None else theirs)
+@example(b"1e" + b"9" * 30)
+@example(b"+INFINITY")
+def test_a_kernel_takes_exactly_the_numbers_that_fit_its_pattern(cell):
+    check_kernels(cell, NUMBERS)
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.one_of(time_text, st.sampled_from(MARKS).map(str.encode), st.binary(max_size=12)))
+@example(b"2020-01-01 1234")
+@example(b"2020-01-01 12:34:56 Z")
+@example(b"-2020-01-01")
+def test_a_kernel_takes_exactly_the_times_that_fit_its_pattern(cell):
+    check_kernels(cell, MOMENTS)
+
+
+def test_a_kernel_takes_exactly_the_short_texts_that_fit_its_pattern():
+    """All of up to six signs that numbers are made of, and all days near the ends of months."""
+    for size in range(1, 7):
+        for signs in itertools.product(b"07.e-", repeat=size):
+            cell = bytes(signs)
+            fits = bool(re.fullmatch(grammar.NUMBER.encode(), cell))
+            assert takes(NUMBERS[0], cell) == fits, cell
+    for year, month, day in itertools.product(
+        (1999, 2000, 2004, 1900, 2100), range(14), (0, 1, 28, 29, 30, 31, 32)
+    ):
+        cell = b"%04d-%02d-%02d" % (year, month, day)
+        fits = bool(re.fullmatch(grammar.DAY.encode(), cell))
+        assert takes(MOMENTS[0], cell) == fits == (grammar.day(cell.decode()) is not None), cell
 
 
 @settings(max_examples=400, deadline=None)
-@given(time_text)
-def test_instant_says_what_arrow_says_of_every_cell_that_arrow_reads(cell):
-    for type in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        theirs = arrow_reads(cell, type)
-        if theirs is not None:
-            assert instant(cell) == theirs.value
-    theirs = arrow_reads(cell, pa.date32())
-    if theirs is not None:
-        assert instant(cell) == theirs.value * DAY
+@given(st.one_of(numeric_text, time_text, any_cell))
+@example(b"1e299")
+@example(b"2020-01-01T12:00:00.1234567891234+01")
+def test_cells_are_read_by_the_grammar_of_specs(cell):
+    """What `dpsynth_cli.numbers` reads, cells say too; what it does not is no value of a cell, but for
+    infinities, numbers beyond 1e±300 and the year 0, which a spec cannot have."""
+    array, text = pa.array([cell], pa.binary()), cell.strip(b" \t\n\v\f\r").decode("latin-1")
+    value, exact = numbers(array)[0], grammar.decimal(text)
+    if exact is not None:
+        assert value == float(exact)
+    else:
+        assert np.isnan(value) or np.isinf(value) or value == 0 or not 1e-300 <= abs(value) <= 1e300
+    at = grammar.moment(text)
+    if at is None and grammar.day(text) is not None:
+        at = grammar.day(text) * DAY
+    found = instants(array)[0]
+    if at is not None:
+        assert found == at
+    else:
+        edge = re.match("0000|0001-01-01|9999-12-31", text)  # a zone leads out of the calendar
+        assert found == NAT or edge
 
 
 @given(st.lists(st.one_of(numeric_text, time_text, st.sampled_from(MARKS).map(str.encode)), max_size=20))
 @settings(max_examples=80, deadline=None)
 def test_many_cells_at_once_are_read_as_one_by_one(cells):
     array = pa.array(cells, pa.binary())
-    np.testing.assert_array_equal(numbers(array), [number(cell) for cell in cells])
-    np.testing.assert_array_equal(instants(array), [instant(cell) for cell in cells])
+    for read in (numbers, instants, days_of):
+        one = [read(pa.array([cell], pa.binary()))[0] for cell in cells]
+        np.testing.assert_array_equal(read(array), one)
+
+
+@pytest.mark.parametrize("kernels", [NUMBERS, MOMENTS], ids=["numbers", "times"])
+def test_another_arrow_that_refuses_a_form_changes_no_value(kernels):
+    def refuse(array):
+        raise pa.ArrowInvalid("not this form")
+
+    for kernel in kernels:
+        cells = [b"+1", b"1e400", b"-inf"] if kernels is NUMBERS else [b"2020-03-01 12"]
+        cells = [cell + b"+01" for cell in cells] if kernel is MOMENTS[1] else cells
+        array = pa.array(cells, pa.binary())
+        assert replace(kernel, read=refuse).values(array).tolist() == kernel.values(array).tolist()
 
 
 def test_marks_of_missing_are_neither_numbers_nor_times():
-    for mark in MARKS:
-        assert math.isnan(number(mark.encode()))
-        assert instant(mark.encode()) == NAT
+    marks = from_texts(MARKS, pa.binary())
+    assert np.isnan(numbers(marks)).all()
+    assert (instants(marks) == NAT).all()
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: f"{column.type}{column.nullable}")
+@pytest.mark.parametrize("around", [LONGEST - 1, LONGEST, LONGEST + 1, 2**20])
+def test_a_cell_that_is_too_long_says_nothing_and_takes_no_time(column, around):
+    """A million digits and an x took hours; now they take about as long as they take to copy."""
+    cells = [
+        b"9" * (around - 1) + b"x",
+        b"." * around,
+        b" " * around,
+        b"-" * around,
+        b"1e" + b"9" * (around - 2),
+    ]
+    cells += [
+        b"2020-01-01 00:00:00." + b"0" * (around - 20),
+        b"+" * around,
+        b"e" * around,
+        b"0:" * (around // 2),
+    ]
+    begin = time.process_time()
+    found = codes(column, *cells)
+    assert time.process_time() - begin < 0.5
+    unlisted = codes(column, b"no such label")[0]
+    if around > LONGEST:
+        assert found == [unlisted] * len(cells)
+    else:
+        assert found[:2] + found[3:4] + found[6:] == [unlisted] * 6
+        assert found[2] == codes(column, b"")[0]
+
+
+def test_a_label_of_any_length_is_found_by_its_very_bytes():
+    label = "x" * (LONGEST + 5)
+    column = Column("c", "nominal", categories=("a", label), nullable=True)
+    assert codes(column, label.encode(), b" " + label.encode(), b"x" * LONGEST, b"a ") == [1, 2, 2, 0]
 
 
 # --- numbers -------------------------------------------------------------------------------------------
@@ -381,6 +478,9 @@ def test_arrow_dates():
 
 
 def test_instant_knows_the_calendar():
+    def instant(cell: bytes) -> int:
+        return int(instants(pa.array([cell], pa.binary()))[0])
+
     assert instant(b"2000-02-29") == micros("2000-02-29")
     assert instant(b"1900-02-29") == NAT
     assert instant(b"0000-02-29") == -719_469 * DAY

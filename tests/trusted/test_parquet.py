@@ -1,0 +1,208 @@
+"""Parquet: what a row contains decides neither whether a file can be read nor in how much memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.errors import FileError, MemoryShort
+from dpsynth_cli.trusted import parquet_form, read_parquet
+from dpsynth_cli.trusted.parquet_form import _page_sizes, footer
+from dpsynth_cli.trusted.problems import count_problems
+from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.text import LONGEST
+
+NOTHING = "Nothing was read and nothing was spent."
+LABELS = Column("s", "nominal", categories=("a", "b"), other="b", nullable=True)
+NUMBER = Column("s", "continuous", lower=0.0, upper=1.0, nullable=True)
+
+
+def codes(path, column: Column) -> list[int]:
+    scan = open_scan(str(path), (column,))
+    return np.concatenate([scan.encode(piece)[column.name] for piece in scan.pieces()]).tolist()
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32()], ids=str)
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_labels_at_and_past_what_the_stored_index_type_holds(tmp_path, index, more):
+    """What pandas categories become: one label more in a row group made reading fail, for good."""
+    most = min(2 ** (index.bit_width - (str(index)[0] == "i")), 2**16)
+    names = [f"l{i}" for i in range(most + more)]
+    parts = [names[: most // 2], names[most // 2 :]]
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(range(len(own)), index), pa.array(own)) for own in parts
+    ]
+    table = pa.table({"s": pa.chunked_array(chunks)})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=len(table))
+    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 1
+    column = Column("s", "nominal", categories=(*names[::-1], "other"), other="other")
+    assert codes(tmp_path / "t.parquet", column) == list(range(len(names)))[::-1]
+
+
+def test_what_a_writer_means_beside_the_parquet_types_still_counts(tmp_path):
+    """Durations are no integers, and times are compared with categories in their own zone."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"s": pa.array([1, 2], pa.duration("us"))}), path)
+    with pytest.raises(
+        FileError, match=r"column 's' of .* is duration\[us\], which cannot be read as integer"
+    ):
+        open_scan(str(path), (Column("s", "integer", lower=0, upper=9),))
+    for times in (pa.array([0, None], pa.timestamp("ms", "Europe/Berlin")),) * 2:
+        pq.write_table(pa.table({"s": times}), path)
+        local = Column("s", "nominal", categories=("x", "1970-01-01 01:00:00.000+0100"), nullable=True)
+        assert codes(path, local) == [1, 2]
+
+
+# --- pages ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_the_sizes_of_all_pages_add_up_to_the_size_of_the_column(tmp_path, version, compression, dictionary):
+    table = pa.table({"x": np.arange(3000), "s": [f"label {i * 7 % 2999}" for i in range(3000)]})
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        table, path, compression=compression, use_dictionary=dictionary, data_page_version=version,
+        data_page_size=4000, write_page_checksum=True, write_page_index=version == "2.0", row_group_size=1700,
+    )  # fmt: skip
+    about = footer(path)
+    for group in range(about.num_row_groups):
+        for leaf in range(2):
+            chunk = about.row_group(group).column(leaf)
+            with open(path, "rb") as file:
+                sizes = list(_page_sizes(file, chunk))
+                headers = chunk.total_uncompressed_size - sum(sizes)
+            assert len(sizes) > 1
+            assert 8 * len(sizes) < headers < 120 * len(sizes)
+
+
+def test_a_page_of_more_text_than_the_limit_is_refused_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_form, "LARGEST_PAGE", 2**20)
+    monkeypatch.setattr(parquet_form, "SMALLEST_LIMIT", 2**20)
+    monkeypatch.setattr(read_parquet.ParquetScan, "_batches", lambda self: pytest.fail("a row was read"))
+    path = tmp_path / "t.parquet"
+    rows = [f"some text {i % 5000}" for i in range(200_000)]
+    for dictionary in (False, True):
+        pq.write_table(pa.table({"s": rows}), path, use_dictionary=dictionary, data_page_size=2**19)
+        assert open_scan(str(path), (LABELS,))  # much text, but in small pages
+        pq.write_table(pa.table({"s": [*rows, "x" * 2**21]}), path, use_dictionary=dictionary)
+        with pytest.raises(FileError) as caught:
+            open_scan(str(path), (LABELS,))
+        assert str(caught.value) == (
+            f"column 's' of {path} has a page of more than 1 MiB of text.\n{NOTHING} Write the file again "
+            "with smaller pages; if it has cells as long as that, cut them, or leave the column out of "
+            "`columns` in the spec."
+        )
+    pq.write_table(pa.table({"s": rows, "more": ["x" * 2**21, *rows[1:]]}), path)
+    assert open_scan(str(path), (LABELS,))  # what is not declared does not count
+
+
+def test_damaged_page_headers_are_damage(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_form, "SMALLEST_LIMIT", 100)
+    monkeypatch.setattr(parquet_form, "LARGEST_PAGE", 100)
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"s": [f"{i}" for i in range(1000)]}), path)
+    whole = path.read_bytes()
+    rng, said = np.random.default_rng(1), set()
+    for _ in range(300):
+        data = bytearray(whole)
+        data[4:40] = rng.bytes(36)
+        path.write_bytes(bytes(data))
+        with pytest.raises(FileError) as caught:
+            open_scan(str(path), (LABELS,))
+        said.add(caught.value.happened.removeprefix(str(path)))
+    assert " is damaged or not a Parquet file." in said
+
+
+# --- long cells -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("column", [LABELS, NUMBER], ids=lambda column: column.type)
+def test_long_cells_say_nothing_and_are_cut_when_they_are_read(tmp_path, dictionary, column):
+    long = ["1" * LONGEST, "1" * (LONGEST + 1), "x" * 10**6, " " * 10**6]
+    table = pa.table({"s": ["a", "0.5", "", None, *long] * 3})
+    pq.write_table(table, tmp_path / "t.parquet", use_dictionary=dictionary)
+    scan = open_scan(str(tmp_path / "t.parquet"), (column,))
+    (piece,) = scan.pieces()
+    assert piece.data.nbytes < 4 * LONGEST
+    if column is LABELS:
+        assert scan.encode(piece)["s"].tolist() == [0, 1, 2, 2, 1, 1, 1, 1] * 3
+        missing = {"missing": 6, "unparseable": 0, "out of bounds": 0, "unlisted": 15}
+    else:
+        half, top, none = 2**29, 2**30 - 1, 2**30
+        assert scan.encode(piece)["s"].tolist() == [none, half, none, none, top, none, none, none] * 3
+        missing = {"missing": 6, "unparseable": 12, "out of bounds": 3, "unlisted": 0}
+    assert count_problems(scan).columns["s"] == missing
+
+
+def test_a_declared_label_that_is_long_is_kept(tmp_path):
+    label = "x" * (LONGEST + 10)
+    pq.write_table(pa.table({"s": ["a", label, label + "x"]}), tmp_path / "t.parquet")
+    assert codes(tmp_path / "t.parquet", Column("s", "nominal", categories=("a", label), nullable=True)) == [
+        0,
+        1,
+        2,
+    ]
+
+
+def test_long_cells_come_in_smaller_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_parquet, "TEXT", 2**16)
+    rows = [f"{i:04}" + "x" * 1000 for i in range(1000)]
+    pq.write_table(pa.table({"s": rows}), tmp_path / "t.parquet", use_dictionary=False)
+    scan = open_scan(str(tmp_path / "t.parquet"), (LABELS,))
+    pieces = list(scan.pieces())
+    assert len(pieces) > 10
+    assert sum(len(piece.data) for piece in pieces) == 1000
+
+
+def test_a_dictionary_larger_than_its_rows_is_read_as_its_rows_are():
+    """Only what is used of it is looked at."""
+    labels = pa.array([f"l{i}" for i in range(50)] + [None])
+    column = Column("s", "nominal", categories=tuple(f"l{i}" for i in range(0, 50, 2)), nullable=True)
+    from dpsynth_cli.trusted.encode import encode_arrow
+
+    for cells in ([4, None, 6, 50, 4, 1], [None, None], [0], []):
+        array = pa.DictionaryArray.from_arrays(pa.array(cells, pa.int32()), labels)
+        assert (
+            encode_arrow(array, column).tolist() == encode_arrow(array.dictionary_decode(), column).tolist()
+        )
+
+
+def test_memory_that_is_short_is_called_that(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"s": ["a"]}), tmp_path / "t.parquet")
+    scan = open_scan(str(tmp_path / "t.parquet"), (LABELS,))
+
+    for error in (
+        pa.ArrowMemoryError("malloc of size 300000000 failed"),
+        MemoryError(),
+        OSError(12, "no memory"),
+    ):
+
+        def short(*args, error=error, **kwargs):
+            raise error
+
+        monkeypatch.setattr(pq.ParquetFile, "iter_batches", short)
+        with pytest.raises(MemoryShort) as caught:
+            list(scan.pieces())
+        assert str(caught.value) == (
+            "there is not enough memory.\nFree some, or release fewer columns, cells or rows."
+        )
+
+
+def test_a_name_like_the_stored_schemas_is_a_name(tmp_path):
+    name = "ARROW:schema"
+    for table in (
+        pa.table({name: ["a", "ARROW:schema", "\x18\x0cARROW:schema"]}),
+        pa.table({name: ["a", "b", "b"]}),
+    ):
+        for stored in (True, False):
+            pq.write_table(table, tmp_path / "t.parquet", store_schema=stored)
+            column = Column(name, "nominal", categories=("a", "b"), other="b")
+            assert Counter(codes(tmp_path / "t.parquet", column)) == {0: 1, 1: 2}
