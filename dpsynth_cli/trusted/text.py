@@ -160,10 +160,10 @@ def _read(
     tidy: Callable[[pa.Array], pa.Array] = lambda array: array,
 ) -> Values:
     """Each cell by the kernel whose pattern it fits, as it stands or tidied; `result` where it fits none."""
-    from pyarrow import compute as pc
-
     if (found := _whole(array, kernels)) is not None:
         return found
+    from pyarrow import compute as pc
+
     left, cells = np.arange(len(array)), _as_binary(_without(array, too_long(array)))
     for tidied in (False, True):
         cells = tidy(_as_binary(trimmed(cells))) if tidied else cells
