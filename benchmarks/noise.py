@@ -15,8 +15,8 @@ from math import sqrt
 
 import numpy as np
 
-from dpsynth_cli.trusted import noise
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.noise import samplers as noise
+from dpsynth_cli.trusted.noise.words import system_source
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6), Fraction(2**55)]
 SIGMA2S = [Fraction(1, 4), Fraction(1), Fraction(100), Fraction(10**6), Fraction(10**12), Fraction(2**109)]

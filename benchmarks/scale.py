@@ -239,8 +239,8 @@ def noise_table() -> list[str]:
     from fractions import Fraction
 
     from benchmarks.noise import nanoseconds, opendp
-    from dpsynth_cli.trusted import noise
-    from dpsynth_cli.trusted.source import system_source
+    from dpsynth_cli.trusted.noise import samplers as noise
+    from dpsynth_cli.trusted.noise.words import system_source
 
     source, rng, size = system_source(), np.random.default_rng(), 2**20
     lines = ["| noise | ns a value | numpy (inexact) | OpenDP (exact) |", "|---|---:|---:|---:|"]

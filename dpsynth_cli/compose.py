@@ -21,10 +21,10 @@ from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
 from dpsynth_cli.spec import Spec, from_document
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import TranscriptMismatch, open_curator
-from dpsynth_cli.trusted.prices import Charge
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import

@@ -18,10 +18,10 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
 from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
 from dpsynth_cli.spec import Spec
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import open_curator
-from dpsynth_cli.trusted.prices import Charge
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.tables import distances
 
 REFERENCE_ROWS = 100_000

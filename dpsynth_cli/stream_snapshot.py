@@ -15,9 +15,9 @@ from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
 from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Transcript
-from dpsynth_cli.trusted.accountant import Accountant, laplace_sd
+from dpsynth_cli.trusted.core.accountant import Accountant, laplace_sd
+from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.ledger import Ledger
-from dpsynth_cli.trusted.prices import Charge, charge_for
 from dpsynth_cli.trusted.stream_state import Answers, StreamState
 
 SPARSE = "sparse_counting"  # the noise of its answers, by name

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Asking, Model
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import open_curator
-from dpsynth_cli.trusted.prices import Charge
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums import Tally
 
 

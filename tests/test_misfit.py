@@ -24,10 +24,10 @@ from dpsynth_cli.predict import predict
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
 from dpsynth_cli.spec import from_document
 from dpsynth_cli.transcript import Partial, Transcript, about, load
-from dpsynth_cli.trusted import prices
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.prices import charge_for
-from dpsynth_cli.trusted.sensitivity import Sensitivity
+from dpsynth_cli.trusted.core import prices
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.prices import charge_for
+from dpsynth_cli.trusted.core.sensitivity import Sensitivity
 from dpsynth_cli.trusted.sums import Tally
 from tests.misfits import asking_misfit
 

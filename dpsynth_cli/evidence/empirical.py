@@ -21,7 +21,7 @@ from dpsynth_cli.evidence.runs import STATISTICS, Runs, scored
 from dpsynth_cli.evidence.streams import bench_of
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Floats
-from dpsynth_cli.trusted.accountant import Accountant
+from dpsynth_cli.trusted.core.accountant import Accountant
 
 RELATIONS = ("add_remove", "replace_one")
 LEAST_PILOT = 300  # runs of each table

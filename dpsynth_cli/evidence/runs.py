@@ -17,11 +17,11 @@ import numpy as np
 from dpsynth_cli.evidence.neighbours import Pair
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Answer, Floats, Ints, Model, Question
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import open_curator
-from dpsynth_cli.trusted.prices import Charge
-from dpsynth_cli.trusted.shapes import tables_only
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.core.shapes import tables_only
+from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums import Tally
 
 MOST_ROWS = 50  # drawn of each release

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.questions import Bins, Halves, Ints
-from dpsynth_cli.trusted.shapes import axis_cells
+from dpsynth_cli.trusted.core.shapes import axis_cells
 
 TABLE = 2**16  # columns of up to this many codes are looked up in a table
 WIDE = 2**21  # of up to this many, if their cells are so narrow that little else helps

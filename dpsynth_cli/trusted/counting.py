@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.questions import Ints
-from dpsynth_cli.trusted.noise import discrete_laplace
-from dpsynth_cli.trusted.source import Words
+from dpsynth_cli.trusted.noise.samplers import discrete_laplace
+from dpsynth_cli.trusted.noise.words import Words
 
 
 def _zeros() -> Ints:

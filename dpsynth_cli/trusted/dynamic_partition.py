@@ -16,7 +16,7 @@ from typing import Any
 from dpsynth_cli.questions import Ints
 from dpsynth_cli.trusted.counting import InhomogeneousCounting
 from dpsynth_cli.trusted.leaves import Leaves
-from dpsynth_cli.trusted.source import SystemSource
+from dpsynth_cli.trusted.noise.words import SystemSource
 
 
 @dataclass(eq=False)

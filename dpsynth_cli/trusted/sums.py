@@ -26,8 +26,8 @@ from dpsynth_cli.questions import (
     Total,
 )
 from dpsynth_cli.trusted.batch import Batch, Codes, row_scores
+from dpsynth_cli.trusted.core.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
 from dpsynth_cli.trusted.products import cell_sums, gram, moments
-from dpsynth_cli.trusted.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
 from dpsynth_cli.trusted.tables import count, count_tables, distances
 
 Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own

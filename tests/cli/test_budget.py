@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
-from dpsynth_cli.trusted import accountant
+from dpsynth_cli.trusted.core import accountant
 from dpsynth_cli.trusted.ledger import Ledger
 
 

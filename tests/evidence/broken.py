@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpsynth_cli.questions import Answer, Asking, Question, Total
-from dpsynth_cli.trusted.curator import open_curator
+from dpsynth_cli.trusted.core.curator import open_curator
 
 Change = Callable[[Question, np.ndarray, np.ndarray], np.ndarray]  # question, exact sum, noise -> noise
 

@@ -15,7 +15,7 @@ from dpsynth_cli.evidence.bounds import at_least, at_most, best_event, epsilon_b
 from dpsynth_cli.evidence.empirical import audit
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Question, Total
-from dpsynth_cli.trusted import prices
+from dpsynth_cli.trusted.core import prices
 from tests.evidence import broken
 
 EVERY = list(mechanisms())

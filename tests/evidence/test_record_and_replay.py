@@ -20,8 +20,8 @@ import dpsynth_cli.release as releases
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Question
 from dpsynth_cli.transcript import load
-from dpsynth_cli.trusted import curator
-from dpsynth_cli.trusted.sensitivity import sensitivity
+from dpsynth_cli.trusted.core import curator
+from dpsynth_cli.trusted.core.sensitivity import sensitivity
 from tests.misfits import asking_misfit
 
 EVERY = [name for name, one in mechanisms().items() if not getattr(one, "stream", False)]

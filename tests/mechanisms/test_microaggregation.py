@@ -17,9 +17,9 @@ from dpsynth_cli.mechanisms.microaggregation import MECHANISM, RICH, Params, fit
 from dpsynth_cli.mechanisms.mixture import Mixture
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
-from dpsynth_cli.trusted.accountant import Accountant
 from dpsynth_cli.trusted.batch import cells_of, path_of
-from dpsynth_cli.trusted.prices import charge_for
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
 

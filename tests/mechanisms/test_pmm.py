@@ -12,8 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Total
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.prices import charge_for
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.sums import Tally
 from tests.asking import asking, drawn
 

@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from dpsynth_cli.errors import BudgetError
-from dpsynth_cli.trusted.accountant import (
+from dpsynth_cli.trusted.core.accountant import (
     Accountant,
     Price,
     cube_sd,
@@ -294,5 +294,5 @@ def test_zcdp_keeps_the_users_numbers_and_spends_rho():
 
 
 def test_importing_the_accountant_does_not_import_numpy():
-    code = "import sys, dpsynth_cli.trusted.accountant; sys.exit('numpy' in sys.modules)"
+    code = "import sys, dpsynth_cli.trusted.core.accountant; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -23,10 +23,10 @@ from dpsynth_cli.questions import (
     Total,
     as_json,
 )
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.curator import TranscriptMismatch, mixed, noise_for, open_curator
-from dpsynth_cli.trusted.prices import charge_for
-from dpsynth_cli.trusted.source import SystemSource, system_source
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.curator import TranscriptMismatch, mixed, noise_for, open_curator
+from dpsynth_cli.trusted.core.prices import charge_for
+from dpsynth_cli.trusted.noise.words import SystemSource, system_source
 from dpsynth_cli.trusted.sums import Tally
 from tests.trusted.seeded import SeededSource
 

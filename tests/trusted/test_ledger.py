@@ -24,8 +24,9 @@ from typing import Any
 import pytest
 
 from dpsynth_cli.errors import BudgetError, FileError, UsageError, VerificationError
-from dpsynth_cli.trusted import accountant, chain
+from dpsynth_cli.trusted import chain
 from dpsynth_cli.trusted.balance import Unit, converted
+from dpsynth_cli.trusted.core import accountant
 from dpsynth_cli.trusted.ledger import Ledger, ledger_path
 
 TENTH = Fraction(1, 10)
@@ -704,7 +705,8 @@ def test_killed_at_any_moment_many_times(ledger: Ledger, run: Run, tmp_path: Pat
 DIES_BEFORE_COMMIT = """
 import os, signal, sys
 from fractions import Fraction
-from dpsynth_cli.trusted import accountant, chain
+from dpsynth_cli.trusted import chain
+from dpsynth_cli.trusted.core import accountant
 from dpsynth_cli.trusted.ledger import Ledger
 append = chain.append
 def dying(*arguments):

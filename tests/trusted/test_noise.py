@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 from scipy.special import chdtri, ndtr
 
-from dpsynth_cli.trusted import coins, noise
-from dpsynth_cli.trusted.coins import Coin
-from dpsynth_cli.trusted.noise import discrete_cube, discrete_gaussian, discrete_laplace, representable_sigma2
-from dpsynth_cli.trusted.source import CHUNK, SystemSource, system_source
+from dpsynth_cli.trusted.noise import coins
+from dpsynth_cli.trusted.noise import samplers as noise
+from dpsynth_cli.trusted.noise.coins import Coin
+from dpsynth_cli.trusted.noise.samplers import (
+    discrete_cube,
+    discrete_gaussian,
+    discrete_laplace,
+    representable_sigma2,
+)
+from dpsynth_cli.trusted.noise.words import CHUNK, SystemSource, system_source
 from tests.trusted.seeded import ScriptedSource, SeededSource
 
 LAPLACE_SCALES = [F(1, 3), F(1), F(7, 2), F(40), F(1000), F(2**33 + 1, 5), F(2) ** 56]
@@ -478,7 +484,7 @@ def test_a_source_cannot_be_seeded_copied_or_pickled():
 
 FORKS = """
 import os, signal, sys
-from dpsynth_cli.trusted.source import system_source
+from dpsynth_cli.trusted.noise.words import system_source
 source = system_source()
 
 def words():

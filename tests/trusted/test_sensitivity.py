@@ -25,8 +25,8 @@ from dpsynth_cli.questions import (
     Scored,
     Total,
 )
-from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, sensitivity
-from dpsynth_cli.trusted.shapes import cell_count
+from dpsynth_cli.trusted.core.sensitivity import Sensitivity, is_free, sensitivity
+from dpsynth_cli.trusted.core.shapes import cell_count
 from dpsynth_cli.trusted.sums import Tally
 
 LABEL = Column("k", "nominal", categories=("u", "v"))

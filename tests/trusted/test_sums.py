@@ -29,8 +29,8 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.trusted.batch import cells_of, path_of
 from dpsynth_cli.trusted.cells import centred, clipped, column_cells
-from dpsynth_cli.trusted.checks import check_question
-from dpsynth_cli.trusted.shapes import cell_count, columns_of, lengths_of, tables_only
+from dpsynth_cli.trusted.core.checks import check_question
+from dpsynth_cli.trusted.core.shapes import cell_count, columns_of, lengths_of, tables_only
 from dpsynth_cli.trusted.sums import Tally
 
 SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)

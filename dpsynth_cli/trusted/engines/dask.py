@@ -22,9 +22,9 @@ from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
+from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.engines import Engine, Progress, summed
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.shapes import tables_only
 from dpsynth_cli.trusted.sums import Partial, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file

@@ -11,9 +11,9 @@ from typing import Protocol, TypeVar
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.batch import Codes
+from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Progress
 from dpsynth_cli.trusted.scan import Piece, Rows
-from dpsynth_cli.trusted.shapes import columns_of
 from dpsynth_cli.trusted.sums import Tally
 
 

@@ -21,8 +21,8 @@ from math import ceil, floor, inf, isqrt, nextafter
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.trusted.coins import FIRST, Coin, ceil_div, exp_minus
-from dpsynth_cli.trusted.source import CHUNK, Words
+from dpsynth_cli.trusted.noise.coins import FIRST, Coin, ceil_div, exp_minus
+from dpsynth_cli.trusted.noise.words import CHUNK, Words
 
 LARGEST_SCALE = 1 << 56  # |x| >= 2^63 has probability below exp(-127): see discrete_laplace
 SMALLEST_SIGMA2, LARGEST_SIGMA2 = Fraction(1, 1 << 20), 1 << 110

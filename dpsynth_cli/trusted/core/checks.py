@@ -20,8 +20,8 @@ from dpsynth_cli.questions import (
     RowScores,
     Scored,
 )
-from dpsynth_cli.trusted.sensitivity import largest_value
-from dpsynth_cli.trusted.shapes import (
+from dpsynth_cli.trusted.core.sensitivity import largest_value
+from dpsynth_cli.trusted.core.shapes import (
     axis_cells,
     cell_count,
     classes_of,

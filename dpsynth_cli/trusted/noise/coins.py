@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.trusted.source import Words
+from dpsynth_cli.trusted.noise.words import Words
 
 FIRST, MORE = 16, 64  # bits of a coin's first word, and of every further one after a tie
 

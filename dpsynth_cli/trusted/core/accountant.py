@@ -131,7 +131,7 @@ def price(
         return Price("none", Fraction(0), Fraction(0), 0.0)
     cost = _positive(share, "a share") * total
     # Imported here, because it needs numpy and `--help` does not.
-    from dpsynth_cli.trusted.noise import check_scale, representable_sigma2
+    from dpsynth_cli.trusted.noise.samplers import check_scale, representable_sigma2
 
     if currency == "epsilon":
         if cube is not None:

@@ -16,15 +16,15 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores
-from dpsynth_cli.trusted.accountant import Accountant
-from dpsynth_cli.trusted.noise import (
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.prices import Charge, charge_for
+from dpsynth_cli.trusted.noise.samplers import (
     discrete_cube,
     discrete_gaussian,
     discrete_laplace,
     representable_sigma2,
 )
-from dpsynth_cli.trusted.prices import Charge, charge_for
-from dpsynth_cli.trusted.source import SystemSource, Words
+from dpsynth_cli.trusted.noise.words import SystemSource, Words
 
 
 class TranscriptMismatch(ValueError):

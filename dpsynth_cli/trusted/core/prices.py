@@ -10,10 +10,10 @@ from typing import Any
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Misfit, Question, as_json
-from dpsynth_cli.trusted.accountant import Accountant, Currency, Price, price
-from dpsynth_cli.trusted.checks import check_question
-from dpsynth_cli.trusted.sensitivity import Sensitivity, is_free, largest_value, sensitivity
-from dpsynth_cli.trusted.shapes import columns_of, lengths_of
+from dpsynth_cli.trusted.core.accountant import Accountant, Currency, Price, price
+from dpsynth_cli.trusted.core.checks import check_question
+from dpsynth_cli.trusted.core.sensitivity import Sensitivity, is_free, largest_value, sensitivity
+from dpsynth_cli.trusted.core.shapes import columns_of, lengths_of
 
 
 @dataclass(frozen=True)
