@@ -25,7 +25,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import
     from dpsynth_cli.transcript import Transcript

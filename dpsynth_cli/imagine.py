@@ -22,7 +22,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.tables import distances
+from dpsynth_cli.trusted.sums.tables import distances
 
 REFERENCE_ROWS = 100_000
 

@@ -21,8 +21,8 @@ from dpsynth_cli.evaluate.wasserstein import planes
 from dpsynth_cli.imagine import Imagined, imagine, reference
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.spec_reader import did_you_mean
-from dpsynth_cli.trusted import memory
 from dpsynth_cli.trusted.core.shapes import summed_cells
+from dpsynth_cli.trusted.sums import memory
 
 LEAST, MOST = 1e-3, 100.0  # epsilons that are looked at
 BISECTIONS = 4

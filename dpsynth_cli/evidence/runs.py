@@ -22,7 +22,7 @@ from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 
 MOST_ROWS = 50  # drawn of each release
 STATISTICS = ("likelihood", "order of the noise", "rows", "rows like that one", "questions and choices")

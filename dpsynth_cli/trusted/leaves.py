@@ -18,12 +18,12 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Cells, Halves, Ints, Question, Total
-from dpsynth_cli.trusted.batch import Codes, path_of
 from dpsynth_cli.trusted.core.accountant import Accountant, Price
 from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.noise.words import SystemSource
+from dpsynth_cli.trusted.sums.batch import Codes, path_of
 
 WAITING = 2**22  # codes of rows that wait to be counted
 

@@ -18,8 +18,8 @@ from dpsynth_cli.errors import FileError
 from dpsynth_cli.evaluate.paid import paid_errors, paid_questions
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Answer
-from dpsynth_cli.trusted.memory import Memory
 from dpsynth_cli.trusted.read_csv import CsvScan
+from dpsynth_cli.trusted.sums.memory import Memory
 from tests.asking import asking
 from tests.conftest import ROOT
 from tests.test_release import EVERY, killed
@@ -129,7 +129,7 @@ def test_a_release_is_judged_by_rows_that_its_sums_passed_over(dpsynth, people, 
     def fail(*words):
         raise AssertionError("the table was read once more")
 
-    monkeypatch.setattr("dpsynth_cli.trusted.passes.scanned", fail)
+    monkeypatch.setattr("dpsynth_cli.trusted.sums.passes.scanned", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
 
@@ -161,7 +161,7 @@ def test_a_small_table_is_read_once(dpsynth, people, monkeypatch):
     more = ["--set", "privacy.epsilon=100"]  # so that it asks a second time, whatever the noise is
     assert dpsynth("release", people("marginals"), "-o", "small.csv", *more).code == 0
     small = list(passes)
-    monkeypatch.setattr("dpsynth_cli.trusted.passes.Memory", partial(Memory, most=1))
+    monkeypatch.setattr("dpsynth_cli.trusted.sums.passes.Memory", partial(Memory, most=1))
     assert dpsynth("release", people("marginals"), "-o", "large.csv", *more).code == 0
     assert len(small) == 2 < len(passes) - len(small)  # lines are counted, then parsed: again if it is large
 

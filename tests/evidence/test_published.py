@@ -71,7 +71,7 @@ def test_a_failed_attempt_leaves_no_trace_in_what_is_published(dpsynth, people, 
     spec = people()
     assert dpsynth("budget", "grant", "people", "9").code == 0
     with monkeypatch.context() as once:
-        once.setattr("dpsynth_cli.trusted.passes.Passes.sums", lambda *words: 1 / 0)
+        once.setattr("dpsynth_cli.trusted.sums.passes.Passes.sums", lambda *words: 1 / 0)
         assert dpsynth("release", spec).code == 1  # charged, and not given back
     assert dpsynth("release", spec).code == 0
     audit, transcript = public_files(tmp_path / "out")

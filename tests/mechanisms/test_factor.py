@@ -17,7 +17,7 @@ from dpsynth_cli.mechanisms.crossed import pair_noise
 from dpsynth_cli.mechanisms.oneway import ask_marginals, room_for
 from dpsynth_cli.mechanisms.sizes import Sizes
 from dpsynth_cli.questions import Gram, Moments, Question, RowScores
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
 

@@ -17,10 +17,10 @@ from dpsynth_cli.mechanisms.microaggregation import MECHANISM, RICH, Params, fit
 from dpsynth_cli.mechanisms.mixture import Mixture
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
-from dpsynth_cli.trusted.batch import cells_of, path_of
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.batch import cells_of, path_of
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.asking import asking, drawn
 
 RELATIONS = ("add_remove", "replace_one")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Halves, Misfit, Question, Total
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.asking import asking
 from tests.mechanisms.plain_ask import PlainAsk
 

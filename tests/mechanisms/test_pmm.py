@@ -14,7 +14,7 @@ from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Total
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.asking import asking, drawn
 
 X = Column("x", "continuous", lower=0.0, upper=1.0)

@@ -27,7 +27,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import TranscriptMismatch, mixed, noise_for, open_curator
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.noise.words import SystemSource, system_source
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.trusted.seeded import SeededSource
 
 OMEGA = Domain(

@@ -27,7 +27,7 @@ from dpsynth_cli.questions import Cells, Halves
 from dpsynth_cli.trusted.engines import dask, local, summed
 from dpsynth_cli.trusted.read import open_scan
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 from dpsynth_cli.write import decode, write_table
 from tests.trusted.test_read import COLUMNS, HEADER, JUNK
 from tests.trusted.test_sums import MISFITS, OMEGA, misfit, some_rows, sums

@@ -17,7 +17,7 @@ from dpsynth_cli.trusted.core.curator import TranscriptMismatch
 from dpsynth_cli.trusted.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.leaves import Gathered, Leaves, measured
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 
 COLUMNS = (
     Column("x", "continuous", lower=0.0, upper=1.0),

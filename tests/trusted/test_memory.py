@@ -9,9 +9,9 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question
-from dpsynth_cli.trusted import memory
 from dpsynth_cli.trusted.engines.local import sum_over
-from dpsynth_cli.trusted.memory import Memory
+from dpsynth_cli.trusted.sums import memory
+from dpsynth_cli.trusted.sums.memory import Memory
 
 OMEGA = Domain(
     (

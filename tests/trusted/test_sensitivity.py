@@ -27,7 +27,7 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.trusted.core.sensitivity import Sensitivity, is_free, sensitivity
 from dpsynth_cli.trusted.core.shapes import cell_count
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.tally import Tally
 
 LABEL = Column("k", "nominal", categories=("u", "v"))
 PLACE = Column("e", "nominal", categories=("here", "there"))

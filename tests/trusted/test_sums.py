@@ -27,11 +27,11 @@ from dpsynth_cli.questions import (
     Scored,
     Total,
 )
-from dpsynth_cli.trusted.batch import cells_of, path_of
-from dpsynth_cli.trusted.cells import centred, clipped, column_cells
 from dpsynth_cli.trusted.core.checks import check_question
 from dpsynth_cli.trusted.core.shapes import cell_count, columns_of, lengths_of, tables_only
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.batch import cells_of, path_of
+from dpsynth_cli.trusted.sums.cells import centred, clipped, column_cells
+from dpsynth_cli.trusted.sums.tally import Tally
 
 SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)
 WIDE = Column("x", "continuous", lower=0.0, upper=1.0)

@@ -9,7 +9,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.sums import Partial, Tally
+from dpsynth_cli.trusted.sums.tally import Partial, Tally
 
 Progress = Callable[[int], None]
 SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress, and watches

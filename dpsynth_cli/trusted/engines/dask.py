@@ -25,7 +25,7 @@ from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.engines import Engine, Progress, summed
 from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.sums import Partial, Tally
+from dpsynth_cli.trusted.sums.tally import Partial, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file
 SPILLING = ("target", "spill", "pause")

@@ -10,11 +10,11 @@ from typing import Protocol, TypeVar
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
-from dpsynth_cli.trusted.batch import Codes
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Progress
 from dpsynth_cli.trusted.scan import Piece, Rows
-from dpsynth_cli.trusted.sums import Tally
+from dpsynth_cli.trusted.sums.batch import Codes
+from dpsynth_cli.trusted.sums.tally import Tally
 
 
 class Adds(Protocol):

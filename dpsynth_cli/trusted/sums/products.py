@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from dpsynth_cli.questions import CellSums, Gram, Ints, Moments
-from dpsynth_cli.trusted.batch import Batch
-from dpsynth_cli.trusted.cells import clipped, coordinates, joined
 from dpsynth_cli.trusted.core.sensitivity import clip_bound
-from dpsynth_cli.trusted.tables import PACK, added, pair_tables
+from dpsynth_cli.trusted.sums.batch import Batch
+from dpsynth_cli.trusted.sums.cells import clipped, coordinates, joined
+from dpsynth_cli.trusted.sums.tables import PACK, added, pair_tables
 
 CHUNK = 2**19  # numbers that are multiplied together: they stay in the processor's cache
 

@@ -25,10 +25,10 @@ from dpsynth_cli.questions import (
     RowScores,
     Total,
 )
-from dpsynth_cli.trusted.batch import Batch, Codes, row_scores
 from dpsynth_cli.trusted.core.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
-from dpsynth_cli.trusted.products import cell_sums, gram, moments
-from dpsynth_cli.trusted.tables import count, count_tables, distances
+from dpsynth_cli.trusted.sums.batch import Batch, Codes, row_scores
+from dpsynth_cli.trusted.sums.products import cell_sums, gram, moments
+from dpsynth_cli.trusted.sums.tables import count, count_tables, distances
 
 Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Affine, Axis, Cells, Ints, Moments, RowScores, Scored
-from dpsynth_cli.trusted.cells import between, centred, clipped, column_cells, holding, joined, spread
 from dpsynth_cli.trusted.core.shapes import axis_cells, cell_count
+from dpsynth_cli.trusted.sums.cells import between, centred, clipped, column_cells, holding, joined, spread
 
 Codes = Mapping[str, np.ndarray]
 SCORES = 2**12 - 1  # cells of a pack whose scores are looked up

@@ -13,9 +13,9 @@ from math import isqrt
 import numpy as np
 
 from dpsynth_cli.questions import Axis, Cells, Ints, Misfit
-from dpsynth_cli.trusted.batch import Batch, Pack
-from dpsynth_cli.trusted.cells import joined
 from dpsynth_cli.trusted.core.shapes import cell_count
+from dpsynth_cli.trusted.sums.batch import Batch, Pack
+from dpsynth_cli.trusted.sums.cells import joined
 
 PACK = 2**8 - 1  # cells of a pack: two of them have fewer than 2^16
 
