@@ -222,7 +222,7 @@ def inside(path: str) -> None:
     from pyarrow import csv, parquet
 
     from dpsynth_cli.trusted.engines.local import added_up
-    from dpsynth_cli.trusted.read import open_scan
+    from dpsynth_cli.trusted.rows.read import open_scan
 
     spec = stream_spec(2, "add_remove", **PRIVATE)
 

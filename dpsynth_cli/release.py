@@ -34,8 +34,8 @@ from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.ledger import Ledger
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.read import open_scan
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.passes import Passes
 
 

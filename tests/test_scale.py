@@ -35,7 +35,8 @@ import resource, sys, threading
 from dpsynth_cli import write
 from dpsynth_cli.cli.main import run
 from dpsynth_cli.mechanisms import drawing
-from dpsynth_cli.trusted import read, read_parquet
+from dpsynth_cli.trusted.rows import read
+from dpsynth_cli.trusted.rows import parquet as read_parquet
 from dpsynth_cli.trusted.sums import memory
 room, pieces, small, large = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 threading.stack_size(2**18)

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from dpsynth_cli import write
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.trusted.encode import encode_arrow
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.encode import encode_arrow
+from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.write import decode, write_table
 
 NASTY = ("a", "b,c", ' d"', '"', '""', "e'f;g", " ", "  é ", "NA", "1.0", "\ufeffx", "=1+1", "h\ti")

@@ -77,8 +77,8 @@ def command(
         from contextlib import closing
         from dataclasses import asdict
 
-        from dpsynth_cli.trusted.problems import count_problems
-        from dpsynth_cli.trusted.read import open_scan
+        from dpsynth_cli.trusted.rows.problems import count_problems
+        from dpsynth_cli.trusted.rows.read import open_scan
 
         with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
             report["data"] = {"confidential": True} | asdict(count_problems(scan))

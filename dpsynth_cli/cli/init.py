@@ -173,7 +173,7 @@ def _check_names(names: Sequence[str], data: str) -> None:
 
 def _header(data: str, trusted: bool) -> tuple[list[str], str]:
     """The names in the first line, and the sign between them."""
-    from dpsynth_cli.trusted.lines import BOM, split_line
+    from dpsynth_cli.trusted.rows.csv_lines import BOM, split_line
 
     try:
         line = _first_line(data)

@@ -9,7 +9,7 @@ import numpy as np
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.trusted.sample import Codes, Sample, Table, scanned
+from dpsynth_cli.trusted.rows.sample import Codes, Sample, Table, scanned
 
 __all__ = ["Codes", "Sample", "Table", "halves", "independent", "read_table", "scanned", "uniform"]
 
@@ -18,7 +18,7 @@ def read_table(
     path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
 ) -> Table:
     """The codes of a file's declared columns, of at most so many rows."""
-    from dpsynth_cli.trusted.read import open_scan
+    from dpsynth_cli.trusted.rows.read import open_scan
 
     with closing(open_scan(path, domain.columns, csv)) as scan:
         return scanned(scan, domain, most, progress)

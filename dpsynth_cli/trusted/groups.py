@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Block, Ints
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.scan import Scan
 
 Points = NDArray[np.float32]
 BLOCK = 2**17  # rows of a block of the output

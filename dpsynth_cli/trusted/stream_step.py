@@ -18,7 +18,7 @@ from dpsynth_cli.trusted.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.leaves import Gathered, Leaves, measured
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream_state import StreamState
 
 Block = tuple[int, int]  # its first and its last release

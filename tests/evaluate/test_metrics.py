@@ -26,7 +26,7 @@ from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, scan
 from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, no_progress
 from dpsynth_cli.trusted.engines.local import sum_over
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.read import open_scan
 
 MIXED = Domain(
     (
@@ -281,7 +281,7 @@ def test_a_sample_of_a_file_is_one_of_its_codes(tmp_path):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_workers_keep_the_rows_that_a_pass_of_its_own_keeps(tmp_path, monkeypatch, workers):
-    monkeypatch.setattr("dpsynth_cli.trusted.read_parquet.BATCH", 500)
+    monkeypatch.setattr("dpsynth_cli.trusted.rows.parquet.BATCH", 500)
     column = Column("x", "integer", lower=0, upper=9999)
     pq.write_table(pa.table({"x": np.arange(10_000)}), tmp_path / "t.parquet")
     scan, domain, sample = open_scan(str(tmp_path / "t.parquet"), (column,)), Domain((column,)), Sample(700)

@@ -18,7 +18,7 @@ from dpsynth_cli.errors import FileError
 from dpsynth_cli.evaluate.paid import paid_errors, paid_questions
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Answer
-from dpsynth_cli.trusted.read_csv import CsvScan
+from dpsynth_cli.trusted.rows.csv import CsvScan
 from dpsynth_cli.trusted.sums.memory import Memory
 from tests.asking import asking
 from tests.conftest import ROOT

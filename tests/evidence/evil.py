@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.numbers import day, moment
-from dpsynth_cli.trusted.problems import count_problems
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.problems import count_problems
+from dpsynth_cli.trusted.rows.read import open_scan
 
 COLUMNS = (
     Column("age", "integer", lower=0, upper=120, nullable=True),

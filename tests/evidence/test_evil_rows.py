@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.read import open_scan
 from tests.conftest import ROOT
 from tests.evidence.evil import (
     COLUMNS,

@@ -18,7 +18,7 @@ from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, Total
 from dpsynth_cli.spec import load_spec
 from dpsynth_cli.trusted.engines.local import sum_over
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.read import open_scan
 from tests.conftest import ROOT
 
 SECRET = "zq-secret-7"  # in a cell, so it may be in no output

@@ -33,7 +33,7 @@ from dpsynth_cli.questions import (
     Total,
 )
 from dpsynth_cli.trusted.engines.local import sum_over
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.read import open_scan
 
 AGE = Column("age", "integer", lower=0, upper=99, nullable=True)
 X = Column("x", "continuous", lower=-1.0, upper=1.0)

@@ -20,10 +20,20 @@ from hypothesis import strategies as st
 from dpsynth_cli import numbers as grammar
 from dpsynth_cli.arrow import from_texts
 from dpsynth_cli.domain import GRID, SECOND, Column
-from dpsynth_cli.trusted.encode import encode_arrow, encode_bytes
-from dpsynth_cli.trusted.text import DAY, LONGEST, MARKS, MOMENTS, NAT, NUMBERS, Kernel, instants, numbers
-from dpsynth_cli.trusted.text import days as days_of
-from dpsynth_cli.trusted.values import readable
+from dpsynth_cli.trusted.rows.encode import encode_arrow, encode_bytes
+from dpsynth_cli.trusted.rows.text import (
+    DAY,
+    LONGEST,
+    MARKS,
+    MOMENTS,
+    NAT,
+    NUMBERS,
+    Kernel,
+    instants,
+    numbers,
+)
+from dpsynth_cli.trusted.rows.text import days as days_of
+from dpsynth_cli.trusted.rows.values import readable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

@@ -11,11 +11,12 @@ import pytest
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError, MemoryShort
-from dpsynth_cli.trusted import parquet_form, read_parquet
-from dpsynth_cli.trusted.parquet_form import _page_sizes, footer
-from dpsynth_cli.trusted.problems import count_problems
-from dpsynth_cli.trusted.read import open_scan
-from dpsynth_cli.trusted.text import LONGEST
+from dpsynth_cli.trusted.rows import parquet as read_parquet
+from dpsynth_cli.trusted.rows import parquet_form
+from dpsynth_cli.trusted.rows.parquet_form import _page_sizes, footer
+from dpsynth_cli.trusted.rows.problems import count_problems
+from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.rows.text import LONGEST
 
 NOTHING = "Nothing was read and nothing was spent."
 LABELS = Column("s", "nominal", categories=("a", "b"), other="b", nullable=True)
@@ -166,7 +167,7 @@ def test_a_dictionary_larger_than_its_rows_is_read_as_its_rows_are():
     """Only what is used of it is looked at."""
     labels = pa.array([f"l{i}" for i in range(50)] + [None])
     column = Column("s", "nominal", categories=tuple(f"l{i}" for i in range(0, 50, 2)), nullable=True)
-    from dpsynth_cli.trusted.encode import encode_arrow
+    from dpsynth_cli.trusted.rows.encode import encode_arrow
 
     for cells in ([4, None, 6, 50, 4, 1], [None, None], [0], []):
         array = pa.DictionaryArray.from_arrays(pa.array(cells, pa.int32()), labels)

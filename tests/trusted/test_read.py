@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
-from dpsynth_cli.trusted import lines, read_csv, read_parquet
-from dpsynth_cli.trusted.problems import count_problems
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows import csv as read_csv
+from dpsynth_cli.trusted.rows import csv_lines as lines
+from dpsynth_cli.trusted.rows import parquet as read_parquet
+from dpsynth_cli.trusted.rows.problems import count_problems
+from dpsynth_cli.trusted.rows.read import open_scan
 
 AGE = Column("age", "integer", lower=0, upper=120, nullable=True)
 NAME = Column("name", "nominal", categories=("a", "b,c", 'say "hi"', "5"), other="5", nullable=True)

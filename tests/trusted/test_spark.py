@@ -14,7 +14,7 @@ import pytest
 
 from dpsynth_cli.trusted import engines
 from dpsynth_cli.trusted.engines import local
-from dpsynth_cli.trusted.read import open_scan
+from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.write import decode
 from tests.trusted.test_sums import MISFITS, OMEGA, QUESTIONS, some_rows
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import Partial, Tally
 
 Progress = Callable[[int], None]

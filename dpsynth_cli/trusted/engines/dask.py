@@ -24,7 +24,7 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.engines import Engine, Progress, summed
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import Partial, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file

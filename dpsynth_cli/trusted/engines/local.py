@@ -12,7 +12,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Progress
-from dpsynth_cli.trusted.scan import Piece, Rows
+from dpsynth_cli.trusted.rows.scan import Piece, Rows
 from dpsynth_cli.trusted.sums.batch import Codes
 from dpsynth_cli.trusted.sums.tally import Tally
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.trusted.encode import Codes
-from dpsynth_cli.trusted.scan import Piece
+from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.scan import Piece
 
 MOST = 2**25  # bytes
 

@@ -13,8 +13,8 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
-from dpsynth_cli.trusted.sample import Sample, Table, scanned
-from dpsynth_cli.trusted.scan import Scan
+from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
+from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.memory import Memory, Softly
 
 

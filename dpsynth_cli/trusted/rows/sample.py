@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
-from dpsynth_cli.trusted.scan import Scan, encoded, some
+from dpsynth_cli.trusted.rows.scan import Scan, encoded, some
 from dpsynth_cli.trusted.sums.tally import Tally
 
 BATCH = 2**16  # rows that are counted at once

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import to_numpy
 from dpsynth_cli.domain import Column
-from dpsynth_cli.trusted.scan import Scan
-from dpsynth_cli.trusted.text import UNLISTED, empty
-from dpsynth_cli.trusted.values import from_arrow, is_missing, is_text, plain_binary
+from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.text import UNLISTED, empty
+from dpsynth_cli.trusted.rows.values import from_arrow, is_missing, is_text, plain_binary
 
 
 @dataclass

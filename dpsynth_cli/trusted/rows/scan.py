@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.arrow import from_numpy
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError, MemoryShort
-from dpsynth_cli.trusted.encode import Codes, encode_arrow, missing_code
+from dpsynth_cli.trusted.rows.encode import Codes, encode_arrow, missing_code
 
 
 @dataclass(frozen=True)

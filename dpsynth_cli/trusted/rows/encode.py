@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
 from dpsynth_cli.domain import GRID, Column
-from dpsynth_cli.trusted.text import MISSING, UNLISTED, Values
-from dpsynth_cli.trusted.values import from_arrow, from_text, is_missing
+from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
+from dpsynth_cli.trusted.rows.values import from_arrow, from_text, is_missing
 
 Codes: TypeAlias = NDArray[np.int32]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts, to_numpy
 from dpsynth_cli.domain import SECOND, Column
-from dpsynth_cli.trusted.text import (
+from dpsynth_cli.trusted.rows.text import (
     DAY,
     MISSING,
     NAT,

@@ -10,9 +10,9 @@ from pathlib import Path
 from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
-from dpsynth_cli.trusted.read_csv import BLOCK, MAX_LINE, CsvScan
-from dpsynth_cli.trusted.read_parquet import ParquetScan
-from dpsynth_cli.trusted.scan import Scan, reading
+from dpsynth_cli.trusted.rows.csv import BLOCK, MAX_LINE, CsvScan
+from dpsynth_cli.trusted.rows.parquet import ParquetScan
+from dpsynth_cli.trusted.rows.scan import Scan, reading
 
 FORMATS = ".csv, .csv.gz, .parquet, a folder of Parquet files, or - for CSV on standard input"
 

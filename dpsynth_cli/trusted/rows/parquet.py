@@ -16,11 +16,19 @@ import pyarrow as pa
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
-from dpsynth_cli.trusted.encode import Codes
-from dpsynth_cli.trusted.parquet_form import check_pages, footer, group_rows, text_bytes
-from dpsynth_cli.trusted.scan import Piece, Scan, check_names, check_unchanged, encoded, reading, stamp_of
-from dpsynth_cli.trusted.text import LONGEST, shortened
-from dpsynth_cli.trusted.values import readable
+from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.parquet_form import check_pages, footer, group_rows, text_bytes
+from dpsynth_cli.trusted.rows.scan import (
+    Piece,
+    Scan,
+    check_names,
+    check_unchanged,
+    encoded,
+    reading,
+    stamp_of,
+)
+from dpsynth_cli.trusted.rows.text import LONGEST, shortened
+from dpsynth_cli.trusted.rows.values import readable
 
 BATCH = 2**17  # rows of a Parquet file in one piece
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
