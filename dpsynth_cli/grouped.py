@@ -21,7 +21,7 @@ from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import refunding
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.write import write_table
 

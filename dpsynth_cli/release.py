@@ -26,13 +26,13 @@ from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Answer, Progress, no_progress
 from dpsynth_cli.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial
-from dpsynth_cli.trusted.chain import NoLedger
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.chain import NoLedger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan

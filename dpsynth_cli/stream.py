@@ -41,7 +41,7 @@ from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream_state import Store, StreamState
 from dpsynth_cli.trusted.stream_step import read_batch

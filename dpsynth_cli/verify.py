@@ -15,7 +15,7 @@ from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.spec import from_document
 from dpsynth_cli.transcript import load
-from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
 
 def verify(

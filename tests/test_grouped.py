@@ -9,7 +9,7 @@ import pyarrow.csv
 import pytest
 
 from dpsynth_cli.spec import from_document, load_spec
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.conftest import ROOT
 
 GROUPS = "guarantee: groups, group_size: 10"

@@ -219,7 +219,7 @@ elif point == "compose":
 elif point == "published":
     Partial.remove = die
 elif point == "commit":
-    from dpsynth_cli.trusted.ledger import Ledger
+    from dpsynth_cli.trusted.ledger.ledger import Ledger
     commit = Ledger.commit
     def after(self, *words):
         commit(self, *words)
@@ -307,7 +307,7 @@ def test_an_older_copy_of_the_unfinished_release_is_refused_so_no_question_gets_
 
 def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch):
     import dpsynth_cli.release as releases
-    from dpsynth_cli.trusted.ledger import Ledger
+    from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     people("marginals")
     created = releases.Partial.create
@@ -516,7 +516,7 @@ def test_a_header_without_rows_releases(dpsynth, people, tmp_path, mechanism):
 
 
 def many_at_once(people, tmp_path, count: int, allowed: int) -> None:
-    from dpsynth_cli.trusted.ledger import Ledger
+    from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     people("marginals", "0.1", rows=20)
     with Ledger(tmp_path / "ledger.sqlite") as ledger:

@@ -13,9 +13,9 @@ from dpsynth_cli.cli.options import Neighbours, below_one, positive, print_table
 from dpsynth_cli.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from dpsynth_cli.trusted.balance import Balance, Grant
-    from dpsynth_cli.trusted.chain import Entry
-    from dpsynth_cli.trusted.ledger import Ledger
+    from dpsynth_cli.trusted.ledger.balance import Balance, Grant
+    from dpsynth_cli.trusted.ledger.chain import Entry
+    from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 app = typer.Typer(
     help="The ledger: what each data set may spend, and what it has spent.", no_args_is_help=True
@@ -75,7 +75,7 @@ def grant(
     as_json: JsonOption = False,
 ) -> None:
     """Limit what a data set may spend; a further grant of the same kind adds to it."""
-    from dpsynth_cli.trusted.refusals import kind
+    from dpsynth_cli.trusted.ledger.refusals import kind
 
     positive("epsilon", epsilon, NOTHING_GRANTED)
     if delta is not None:
@@ -161,7 +161,7 @@ def verify(
 
 
 def _ledger(option: str | None) -> Ledger:
-    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+    from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     return Ledger(ledger_path(option))
 
@@ -204,7 +204,7 @@ def _head(number: int, own: str) -> dict[str, Any]:
 
 def _amount(grant: Grant, amount: Fraction, *, up: bool = False) -> str:
     """An amount of a grant; a rho with the epsilon that it is worth at the grant's delta."""
-    from dpsynth_cli.trusted.refusals import shown
+    from dpsynth_cli.trusted.ledger.refusals import shown
 
     if grant.delta is None:
         return shown(amount, up=up)
@@ -214,7 +214,7 @@ def _amount(grant: Grant, amount: Fraction, *, up: bool = False) -> str:
 
 def _balance_rows(balance: Balance) -> list[list[str]]:
     """A line for the grant, or without one a line for each unit: what differs in unit is not added up."""
-    from dpsynth_cli.trusted.refusals import kind, shown
+    from dpsynth_cli.trusted.ledger.refusals import kind, shown
 
     rows = []
     if balance.grant is not None and balance.charged is not None and balance.remaining is not None:
@@ -264,7 +264,7 @@ def _with_epsilon(key: str, grant: Grant | None, amount: Fraction | None) -> dic
 
 def _said(entry: Entry) -> str:
     """An entry's payload in a few words."""
-    from dpsynth_cli.trusted.refusals import shown
+    from dpsynth_cli.trusted.ledger.refusals import shown
 
     payload = entry.payload
     if payload.get("currency") == "unbounded":

@@ -59,7 +59,7 @@ def command(
     from dpsynth_cli import grouped
     from dpsynth_cli import release as releases
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+    from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     wanted = loaded(spec, set_, input, output, rows)
     if json and wanted.output == "-":

@@ -23,7 +23,7 @@ from dpsynth_cli.cli.options import (
 if TYPE_CHECKING:
     from dpsynth_cli.compose import Receipt
     from dpsynth_cli.stream import Status
-    from dpsynth_cli.trusted.ledger import Ledger
+    from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 app = typer.Typer(
     help="Online release: batches go in, snapshots come out, one budget for all of them.",
@@ -137,7 +137,7 @@ def _check_standard_output(output: str, json: bool) -> None:
 
 
 def _book(option: str | None) -> Ledger:
-    from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+    from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     return Ledger(ledger_path(option))
 

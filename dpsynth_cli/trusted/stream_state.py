@@ -36,7 +36,7 @@ from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.transcript import about
 from dpsynth_cli.trusted.leaves import Leaves
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 VERSION = 2
 CODEC = pa.Codec("zstd")

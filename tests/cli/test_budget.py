@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import accountant
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 
 @pytest.fixture

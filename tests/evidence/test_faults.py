@@ -19,8 +19,8 @@ import pytest
 import dpsynth_cli.release as releases
 from dpsynth_cli.canonical import sha256
 from dpsynth_cli.transcript import load
-from dpsynth_cli.trusted import chain
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger import chain
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.evidence.stricken import STRUCK, struck
 
 FINAL = ("people.csv", "people.transcript.arrow", "people.audit.json", "people.audit.public.json")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth_cli.trusted import chain
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger import chain
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 SECONDS = 4  # that the attacker allows for each step
 SALTS = ("", "0" * 32, "f" * 32)

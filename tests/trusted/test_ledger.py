@@ -24,10 +24,10 @@ from typing import Any
 import pytest
 
 from dpsynth_cli.errors import BudgetError, FileError, UsageError, VerificationError
-from dpsynth_cli.trusted import chain
-from dpsynth_cli.trusted.balance import Unit, converted
 from dpsynth_cli.trusted.core import accountant
-from dpsynth_cli.trusted.ledger import Ledger, ledger_path
+from dpsynth_cli.trusted.ledger import chain
+from dpsynth_cli.trusted.ledger.balance import Unit, converted
+from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
 TENTH = Fraction(1, 10)
 
@@ -571,7 +571,7 @@ ONE_CHARGE = """
 import sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 path, release = sys.argv[1:]
 sys.stdin.read()  # all start together
 try:
@@ -585,7 +585,7 @@ MANY_RELEASES = """
 import itertools, os, sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 path, receipts, worker = sys.argv[1:]
 ledger = Ledger(path)
 out = os.open(receipts, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -705,9 +705,9 @@ def test_killed_at_any_moment_many_times(ledger: Ledger, run: Run, tmp_path: Pat
 DIES_BEFORE_COMMIT = """
 import os, signal, sys
 from fractions import Fraction
-from dpsynth_cli.trusted import chain
+from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.core import accountant
-from dpsynth_cli.trusted.ledger import Ledger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 append = chain.append
 def dying(*arguments):
     append(*arguments)
@@ -1195,7 +1195,7 @@ def test_a_ledger_or_folder_that_may_not_be_written_is_told(open_folder: Path) -
 
 
 def test_importing_the_ledger_is_light() -> None:
-    code = "import sys, dpsynth_cli.trusted.ledger; print({'numpy', 'pyarrow', 'rich'} & set(sys.modules))"
+    code = "import sys, dpsynth_cli.trusted.ledger.ledger; print({'numpy', 'pyarrow', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

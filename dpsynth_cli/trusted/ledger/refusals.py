@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
-from dpsynth_cli.trusted.balance import Account, Charge, Grant, converted
+from dpsynth_cli.trusted.ledger.balance import Account, Charge, Grant, converted
 
 
 def shown(amount: Fraction, *, up: bool = True, digits: int = 12) -> str:

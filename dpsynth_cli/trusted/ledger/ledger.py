@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, VerificationError
-from dpsynth_cli.trusted import chain, refusals
-from dpsynth_cli.trusted.balance import (
+from dpsynth_cli.trusted.ledger import chain, refusals
+from dpsynth_cli.trusted.ledger.balance import (
     BEFORE,
     STATES,
     Account,
@@ -31,7 +31,7 @@ from dpsynth_cli.trusted.balance import (
     grant_of,
     wrong_sums,
 )
-from dpsynth_cli.trusted.chain import Entry
+from dpsynth_cli.trusted.ledger.chain import Entry
 
 STAYS_CHARGED = "What this release was charged stays charged."
 

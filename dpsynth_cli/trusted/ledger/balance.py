@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from dpsynth_cli.errors import VerificationError
-from dpsynth_cli.trusted.chain import Entry
 from dpsynth_cli.trusted.core import accountant
+from dpsynth_cli.trusted.ledger.chain import Entry
 
 CURRENCIES = ("epsilon", "rho")
 RELATIONS = ("add_remove", "replace_one")
