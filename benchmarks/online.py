@@ -34,8 +34,8 @@ from dpsynth_cli.questions import Model
 from dpsynth_cli.spec import Spec, from_document
 from dpsynth_cli.stream_snapshot import model_of
 from dpsynth_cli.stream_step import advance, stream_of
-from dpsynth_cli.trusted.leaves import Gathered
-from dpsynth_cli.trusted.stream_state import StreamState
+from dpsynth_cli.trusted.stream.leaves import Gathered
+from dpsynth_cli.trusted.stream.state import StreamState
 from tests.asking import asking, drawn
 
 EVENTS, PER_DOUBLING = 2**17, 8

@@ -43,8 +43,8 @@ from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
-from dpsynth_cli.trusted.stream_state import Store, StreamState
-from dpsynth_cli.trusted.stream_step import read_batch
+from dpsynth_cli.trusted.stream.state import Store, StreamState
+from dpsynth_cli.trusted.stream.step import read_batch
 
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
 FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream

@@ -18,7 +18,7 @@ from dpsynth_cli.transcript import VERSION, Transcript
 from dpsynth_cli.trusted.core.accountant import Accountant, laplace_sd
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.ledger.ledger import Ledger
-from dpsynth_cli.trusted.stream_state import Answers, StreamState
+from dpsynth_cli.trusted.stream.state import Answers, StreamState
 
 SPARSE = "sparse_counting"  # the noise of its answers, by name
 Parts = list[tuple[int, int, Answers]]

@@ -17,9 +17,9 @@ from dpsynth_cli.mechanisms.pmm import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
 from dpsynth_cli.spec import Spec
 from dpsynth_cli.stream_snapshot import SPARSE, sparse_bill, time_level
-from dpsynth_cli.trusted.leaves import Leaves
-from dpsynth_cli.trusted.stream_state import StreamState
-from dpsynth_cli.trusted.stream_step import Stream, add_batch, check_segments, close_blocks
+from dpsynth_cli.trusted.stream.leaves import Leaves
+from dpsynth_cli.trusted.stream.state import StreamState
+from dpsynth_cli.trusted.stream.step import Stream, add_batch, check_segments, close_blocks
 
 
 def stream_of(spec: Spec) -> Stream:

@@ -22,7 +22,7 @@ from dpsynth_cli import stream
 from dpsynth_cli.spec import Spec, load_spec
 from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger
-from dpsynth_cli.trusted.stream_state import StreamState
+from dpsynth_cli.trusted.stream.state import StreamState
 from tests.conftest import ROOT
 from tests.trusted.test_stream_state import as_version_1
 

@@ -17,8 +17,8 @@ from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.spec import Privacy, Spec, from_document
 from dpsynth_cli.stream_snapshot import model_of
 from dpsynth_cli.stream_step import advance, stream_of
-from dpsynth_cli.trusted.leaves import Gathered, Leaves
-from dpsynth_cli.trusted.stream_state import StreamState
+from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
+from dpsynth_cli.trusted.stream.state import StreamState
 
 DAY = "2026-01-01"
 DOCUMENT: dict[str, Any] = {

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpsynth_cli.trusted import counting
-from dpsynth_cli.trusted.counting import BinaryMechanism, InhomogeneousCounting, SparseCounting
+from dpsynth_cli.trusted.stream import counting
+from dpsynth_cli.trusted.stream.counting import BinaryMechanism, InhomogeneousCounting, SparseCounting
 from tests.trusted.seeded import SeededSource
 
 EXACT = Fraction(10**6)  # an epsilon whose noise is 0

@@ -16,8 +16,8 @@ from hypothesis.extra.numpy import arrays
 
 from dpsynth_cli.questions import Answer
 from dpsynth_cli.transcript import about, canonical
-from dpsynth_cli.trusted.leaves import Leaves
-from dpsynth_cli.trusted.stream_state import WORDS, StreamState
+from dpsynth_cli.trusted.stream.leaves import Leaves
+from dpsynth_cli.trusted.stream.state import WORDS, StreamState
 
 
 def a_state(values: np.ndarray) -> StreamState:

@@ -14,12 +14,12 @@ from fractions import Fraction
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ask, Cells, Ints, as_json
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.engines.local import added_up
-from dpsynth_cli.trusted.leaves import Gathered, Leaves, measured
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.stream_state import StreamState
+from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
+from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured
+from dpsynth_cli.trusted.stream.state import StreamState
 
 Block = tuple[int, int]  # its first and its last release
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.questions import Ints
-from dpsynth_cli.trusted.counting import InhomogeneousCounting
-from dpsynth_cli.trusted.leaves import Leaves
 from dpsynth_cli.trusted.noise.words import SystemSource
+from dpsynth_cli.trusted.stream.counting import InhomogeneousCounting
+from dpsynth_cli.trusted.stream.leaves import Leaves
 
 
 @dataclass(eq=False)
