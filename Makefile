@@ -48,7 +48,7 @@ slow: $(BIN)/.installed ## Run the long statistical tests
 
 docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
 	@$(BIN)/cog -P -r README.md
-	@$(BIN)/python -m dpsynth_cli.spec_schema > configs/spec.schema.json
+	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)
 	@uv pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.10 \

@@ -203,7 +203,7 @@ def scale(data: Path, table: Path) -> None:
     import yaml
 
     from dpsynth_cli.release import release
-    from dpsynth_cli.spec import load_spec
+    from dpsynth_cli.spec.spec import load_spec
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     schema = json.loads((data / "adult/schema.json").read_text())

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.canonical import canonical, sha256
-from dpsynth_cli.spec import Spec, exact, public_document
+from dpsynth_cli.spec.spec import Spec, exact, public_document
 
 VERSION = 1
 BOUND = (

@@ -20,7 +20,7 @@ from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
-from dpsynth_cli.spec import Spec, from_document
+from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
 from dpsynth_cli.trusted.core.prices import Charge

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.spec import Spec
+from dpsynth_cli.spec.spec import Spec
 
 if TYPE_CHECKING:  # what writes tables takes long to import
     from dpsynth_cli.write import Pending

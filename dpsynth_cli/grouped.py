@@ -19,7 +19,7 @@ from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import refunding
-from dpsynth_cli.spec import Spec
+from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan

@@ -19,8 +19,8 @@ from dpsynth_cli.evaluate.metrics import METRICS
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import planes
 from dpsynth_cli.imagine import Imagined, imagine, reference
-from dpsynth_cli.spec import Spec
-from dpsynth_cli.spec_reader import did_you_mean
+from dpsynth_cli.spec.reader import did_you_mean
+from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.shapes import summed_cells
 from dpsynth_cli.trusted.sums import memory
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.spec_columns import column_document
+from dpsynth_cli.spec.columns import column_document
 
 FILL_IN = "TO BE FILLED IN"
 CURATORS = ("Government", "Industry", "Nonprofit")

@@ -24,7 +24,7 @@ from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Answer, Progress, no_progress
-from dpsynth_cli.spec import Spec, public_document
+from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.transcript import VERSION, Partial
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import open_curator

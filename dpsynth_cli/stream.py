@@ -37,7 +37,7 @@ from dpsynth_cli.files import Files
 from dpsynth_cli.files import publish as publish_files
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.spec import Spec
+from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.core.accountant import Accountant

@@ -13,7 +13,7 @@ from dpsynth_cli.compose import compose, replay, versions
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.spec import from_document
+from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 

@@ -8,7 +8,7 @@ import jsonschema
 import pyarrow.csv
 import pytest
 
-from dpsynth_cli.spec import from_document, load_spec
+from dpsynth_cli.spec.spec import from_document, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.conftest import ROOT
 

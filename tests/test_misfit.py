@@ -22,7 +22,7 @@ from dpsynth_cli.imagine import imagine
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.predict import predict
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
-from dpsynth_cli.spec import from_document
+from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.transcript import Partial, Transcript, about, load
 from dpsynth_cli.trusted.core import prices
 from dpsynth_cli.trusted.core.accountant import Accountant

@@ -16,14 +16,15 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli import spec_schema, yaml_nodes
 from dpsynth_cli.canonical import canonical
-from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.spec import Privacy, Spec, exact, from_document, load_spec, public_document
-from dpsynth_cli.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
+from dpsynth_cli.spec import schema as spec_schema
+from dpsynth_cli.spec import yaml_nodes
+from dpsynth_cli.spec.csv_options import CsvOptions
+from dpsynth_cli.spec.spec import Privacy, Spec, exact, from_document, load_spec, public_document
+from dpsynth_cli.spec.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -967,5 +968,5 @@ def test_every_config_is_valid_by_both(config: Path) -> None:
 
 def test_the_committed_schema_is_the_current_one() -> None:
     committed = (CONFIGS / "spec.schema.json").read_text(encoding="utf-8")
-    again = "out of date: python -m dpsynth_cli.spec_schema > configs/spec.schema.json"
+    again = "out of date: python -m dpsynth_cli.spec.schema > configs/spec.schema.json"
     assert committed == spec_schema.document(), again

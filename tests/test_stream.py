@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli import stream
-from dpsynth_cli.spec import Spec, load_spec
+from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState

@@ -23,7 +23,7 @@ from dpsynth_cli.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth_cli.spec import Spec
+    from dpsynth_cli.spec.spec import Spec
 
 
 def command(

@@ -160,7 +160,7 @@ def _beside(data: str, output: str | None) -> str:
 
 
 def _check_names(names: Sequence[str], data: str) -> None:
-    from dpsynth_cli.spec_reader import plain
+    from dpsynth_cli.spec.reader import plain
 
     if not names:
         raise FileError(f"{data} has no column that can be released.", COST)

@@ -36,7 +36,7 @@ def named(name: str) -> Mechanism:
     """The mechanism, or an error that says which there are."""
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.mechanisms.registry import mechanisms
-    from dpsynth_cli.spec_reader import did_you_mean
+    from dpsynth_cli.spec.reader import did_you_mean
 
     known = mechanisms()
     if name not in known:
@@ -83,7 +83,7 @@ def _print_one(mechanism: Mechanism) -> None:
 
     from rich.console import Console
 
-    from dpsynth_cli.spec_mechanism import stated_range
+    from dpsynth_cli.spec.mechanism import stated_range
 
     console = Console(markup=False, highlight=False)
     console.print(f"{mechanism.name}: {mechanism.summary}")

@@ -17,7 +17,7 @@ from dpsynth_cli.numbers import decimal
 
 if TYPE_CHECKING:
     from dpsynth_cli.evaluate.tables import Table
-    from dpsynth_cli.spec import Spec
+    from dpsynth_cli.spec.spec import Spec
 
 IMAGINED_ROWS = 10_000
 
@@ -76,7 +76,7 @@ def loaded(
     path: str, sets: list[str] | None, input: str | None, output: str | None, rows: str | None
 ) -> Spec:
     """The spec with what the command line changes in it."""
-    from dpsynth_cli.spec import load_spec
+    from dpsynth_cli.spec.spec import load_spec
 
     return load_spec(path, sets or (), input=input, output=output, rows=rows)
 

@@ -46,7 +46,7 @@ def command(
     from dpsynth_cli.evaluate.report import public_part
     from dpsynth_cli.files import write_file
     from dpsynth_cli.record import CURATORS, FILL_IN, SECTORS, Facts, croissant, registry_entry, table_schema
-    from dpsynth_cli.spec import from_document
+    from dpsynth_cli.spec.spec import from_document
     from dpsynth_cli.verify import load_audit
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):

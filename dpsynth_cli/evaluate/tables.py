@@ -6,9 +6,9 @@ from contextlib import closing
 
 import numpy as np
 
-from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.rows.sample import Codes, Sample, Table, scanned
 
 __all__ = ["Codes", "Sample", "Table", "halves", "independent", "read_table", "scanned", "uniform"]

@@ -10,7 +10,7 @@ from dpsynth_cli.evaluate.metrics import Judged, chosen, judge
 from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
-from dpsynth_cli.spec import Spec
+from dpsynth_cli.spec.spec import Spec
 
 ROWS = 50_000
 

@@ -20,7 +20,7 @@ from dpsynth_cli.cli import init, mechanisms
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.mechanisms import registry
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.spec import load_spec
+from dpsynth_cli.spec.spec import load_spec
 
 
 @dataclass(frozen=True)

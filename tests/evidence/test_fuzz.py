@@ -16,7 +16,7 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, Total
-from dpsynth_cli.spec import load_spec
+from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.read import open_scan
 from tests.conftest import ROOT

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.errors import DpsynthError, FileError
 from dpsynth_cli.questions import Cells, Halves
+from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.engines import dask, local, summed
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dpsynth_cli import numbers
-from dpsynth_cli.yaml_nodes import Items, Keys, Mistake, Node, Refused, Scalar, dotted, shortened, shown
+from dpsynth_cli.spec.yaml_nodes import Items, Keys, Mistake, Node, Refused, Scalar, dotted, shortened, shown
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -122,7 +122,7 @@ def plain(text: str) -> bool:
 def decimal(node: Node, *, quoted: bool = False) -> Fraction | None:
     """The number that a scalar writes, exactly; None where it writes none, or one beyond 1e±300.
 
-    >>> from dpsynth_cli.yaml_nodes import Place
+    >>> from dpsynth_cli.spec.yaml_nodes import Place
     >>> decimal(Scalar("1e-1", Place("spec.yaml", 1))), decimal(Scalar(".inf", Place("spec.yaml", 1)))
     (Fraction(1, 10), None)
     """

@@ -15,16 +15,16 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.csv_options import CsvOptions
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
-from dpsynth_cli.spec_columns import column_document, read_columns
-from dpsynth_cli.spec_evaluate import Evaluation, evaluation_document, read_evaluation
-from dpsynth_cli.spec_mechanism import param_document, read_params, read_split, read_strata
-from dpsynth_cli.spec_reader import Section, Wrong, choice, flag, positive, text, whole
-from dpsynth_cli.spec_source import override, parse_file, set_key
-from dpsynth_cli.yaml_nodes import Keys, Mistake, Node, Place, Scalar, dotted, from_json
+from dpsynth_cli.spec.columns import column_document, read_columns
+from dpsynth_cli.spec.csv_options import CsvOptions
+from dpsynth_cli.spec.evaluate import Evaluation, evaluation_document, read_evaluation
+from dpsynth_cli.spec.mechanism import param_document, read_params, read_split, read_strata
+from dpsynth_cli.spec.reader import Section, Wrong, choice, flag, positive, text, whole
+from dpsynth_cli.spec.source import override, parse_file, set_key
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Node, Place, Scalar, dotted, from_json
 
 VERSION = 1
 NEIGHBOURS = ("add_remove", "replace_one")

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpsynth_cli.domain import CATEGORICAL, Column
 from dpsynth_cli.mechanisms.registry import Mechanism, Structure
-from dpsynth_cli.spec_reader import Section, Wrong, choice, did_you_mean, listed, number, positive, text
-from dpsynth_cli.yaml_nodes import Node, Scalar, as_plain, shortened
+from dpsynth_cli.spec.reader import Section, Wrong, choice, did_you_mean, listed, number, positive, text
+from dpsynth_cli.spec.yaml_nodes import Node, Scalar, as_plain, shortened
 
 
 def read_strata(section: Section, columns: tuple[Column, ...]) -> str | None:

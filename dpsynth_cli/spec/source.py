@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.spec_reader import Wrong
-from dpsynth_cli.yaml_nodes import (
+from dpsynth_cli.spec.reader import Wrong
+from dpsynth_cli.spec.yaml_nodes import (
     Entry,
     Keys,
     Mistake,

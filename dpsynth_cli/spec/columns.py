@@ -7,8 +7,8 @@ from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.numbers import day, day_text, moment, moment_text
-from dpsynth_cli.spec_reader import TODO, Section, Wrong, choice, decimal, flag, items, plain, text
-from dpsynth_cli.yaml_nodes import Node, Scalar, shortened
+from dpsynth_cli.spec.reader import TODO, Section, Wrong, choice, decimal, flag, items, plain, text
+from dpsynth_cli.spec.yaml_nodes import Node, Scalar, shortened
 
 BOUNDED = ("continuous", "integer", "date", "datetime")
 LABELLED = ("ordinal", "nominal")

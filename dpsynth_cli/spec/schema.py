@@ -1,4 +1,4 @@
-"""The JSON Schema of the spec, for editors and other programs: python -m dpsynth_cli.spec_schema.
+"""The JSON Schema of the spec, for editors and other programs: python -m dpsynth_cli.spec.schema.
 
 It says what one key may hold. What concerns two keys at once (lower <= upper, strata that name a
 declared column) only `dpsynth check` says.
@@ -15,9 +15,17 @@ from dpsynth_cli.domain import TYPES
 from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.numbers import CLOCK, DAY, ZONE
-from dpsynth_cli.spec import DELIMITER, LARGEST_SEED, LONGEST_NAME, MOST_ROWS, NEIGHBOURS, OUTPUTS, VERSION
-from dpsynth_cli.spec_columns import BOUNDED, LABELLED, MOST_EXACT
-from dpsynth_cli.spec_evaluate import WORDS
+from dpsynth_cli.spec.columns import BOUNDED, LABELLED, MOST_EXACT
+from dpsynth_cli.spec.evaluate import WORDS
+from dpsynth_cli.spec.spec import (
+    DELIMITER,
+    LARGEST_SEED,
+    LONGEST_NAME,
+    MOST_ROWS,
+    NEIGHBOURS,
+    OUTPUTS,
+    VERSION,
+)
 
 Schema = dict[str, Any]
 

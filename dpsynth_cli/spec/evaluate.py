@@ -8,8 +8,8 @@ from typing import Any
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.evaluate.names import NAMES, QUICK
-from dpsynth_cli.spec_reader import Section, Wrong, choice, did_you_mean, items, listed, positive, text
-from dpsynth_cli.yaml_nodes import Items, Node, shortened
+from dpsynth_cli.spec.reader import Section, Wrong, choice, did_you_mean, items, listed, positive, text
+from dpsynth_cli.spec.yaml_nodes import Items, Node, shortened
 
 WORDS = {"all": NAMES, "quick": QUICK, "none": ()}
 
