@@ -202,7 +202,7 @@ def scale(data: Path, table: Path) -> None:
     """A release of a table with Adult's columns, from the file to the file, with its own ledger."""
     import yaml
 
-    from dpsynth_cli.release import release
+    from dpsynth_cli.release.table import release
     from dpsynth_cli.spec.spec import load_spec
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 

@@ -31,9 +31,9 @@ from benchmarks.scale import ENVIRONMENT
 from dpsynth_cli.domain import GRID
 from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.questions import Model
+from dpsynth_cli.release.stream_snapshot import model_of
+from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
-from dpsynth_cli.stream_snapshot import model_of
-from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.asking import asking, drawn

@@ -13,17 +13,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import dpsynth_cli.imagine as imagined
+import dpsynth_cli.release.imagine as imagined
 from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evidence import empirical, neighbours
 from dpsynth_cli.evidence.empirical import audit
-from dpsynth_cli.imagine import imagine
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.predict import predict
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
+from dpsynth_cli.release.imagine import imagine
+from dpsynth_cli.release.predict import predict
+from dpsynth_cli.release.transcript import Partial, Transcript, about, load
 from dpsynth_cli.spec.spec import from_document
-from dpsynth_cli.transcript import Partial, Transcript, about, load
 from dpsynth_cli.trusted.core import prices
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for
@@ -183,7 +183,7 @@ def test_memory_is_predicted_by_the_tables(monkeypatch):
     tables = (Cells((Halves("a", 8), Halves("b", 8))),) * 20
     asked = Misfit(tables, (((0,) * 2**16,) * 20,))
     found = imagine(spec, 1000, imagined.reference(spec, 1000))
-    monkeypatch.setattr("dpsynth_cli.predict.imagine", lambda *words: found)
+    monkeypatch.setattr("dpsynth_cli.release.predict.imagine", lambda *words: found)
     before = predict(spec, 1000, runs=1)[0].bytes
     question = Question("fit", asked, Fraction(1))
     found.bill.append(charge_for(question, spec.domain, Accountant.pure(Fraction(1))))

@@ -8,7 +8,7 @@ import pytest
 from dpsynth_cli.evaluate.lines import TARGETS
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import columns_w1
-from dpsynth_cli.predict import errors_of, plan, predict
+from dpsynth_cli.release.predict import errors_of, plan, predict
 from dpsynth_cli.spec.spec import from_document
 from tests.asking import asking, drawn
 

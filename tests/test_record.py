@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from dpsynth_cli.record import FILL_IN
+from dpsynth_cli.release.registry_entry import FILL_IN
 
 TEXT = {"type": "string", "minLength": 1}
 # What the OpenDP deployments registry requires and enumerates, as far as an entry of ours has it.

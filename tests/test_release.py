@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.transcript import load
+from dpsynth_cli.release.transcript import load
 from tests.conftest import ROOT
 
 EVERY = sorted(name for name, one in mechanisms().items() if not one.stream)  # streams: test_stream.py
@@ -136,7 +136,7 @@ def test_an_edited_output_is_found(dpsynth, released):
 def test_an_edited_transcript_is_found_even_with_its_hash_mended(dpsynth, released):
     from dpsynth_cli.canonical import sha256
     from dpsynth_cli.questions import Answer
-    from dpsynth_cli.transcript import Transcript
+    from dpsynth_cli.release.transcript import Transcript
 
     path = released / "people.transcript.arrow"
     transcript, digest = load(path)
@@ -202,8 +202,8 @@ def test_cut_off_files_are_found(dpsynth, released, name):
 
 KILLED = """
 import os, signal, sys
-from dpsynth_cli.transcript import Partial
-from dpsynth_cli import release
+from dpsynth_cli.release.transcript import Partial
+from dpsynth_cli.release import table as release
 point, count = sys.argv[1], int(sys.argv[2])
 def die(*words, **more):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -247,7 +247,7 @@ def test_killed_anywhere_then_resumed_same_answers_one_charge(dpsynth, people, t
     killed(tmp_path, point, count)
     partial = next((tmp_path / "out").glob(".people.*.partial"))
     assert partial.stat().st_mode & 0o077 == 0
-    from dpsynth_cli.transcript import Partial
+    from dpsynth_cli.release.transcript import Partial
 
     before = Partial.reopen(partial)
     kept = [answer.values for _, answer in before.answers]
@@ -306,7 +306,7 @@ def test_an_older_copy_of_the_unfinished_release_is_refused_so_no_question_gets_
 
 
 def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch):
-    import dpsynth_cli.release as releases
+    import dpsynth_cli.release.table as releases
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     people("marginals")
@@ -342,7 +342,7 @@ def spent(dpsynth) -> str:
 def test_a_release_beyond_the_grant_reads_nothing(dpsynth, people, tmp_path, monkeypatch):
     spec = people("marginals", "0.5")
     assert dpsynth("budget", "grant", "people", "0.2").code == 0
-    monkeypatch.setattr("dpsynth_cli.release.sum_over", None)
+    monkeypatch.setattr("dpsynth_cli.release.table.sum_over", None)
     ran = dpsynth("release", spec)
     assert ran.code == 3
     assert "this release needs epsilon = 0.5, but people has 0.2 left" in ran.err
@@ -351,7 +351,7 @@ def test_a_release_beyond_the_grant_reads_nothing(dpsynth, people, tmp_path, mon
 
 
 def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, tmp_path, monkeypatch):
-    import dpsynth_cli.release as releases
+    import dpsynth_cli.release.table as releases
 
     spec = people("marginals")
     assert dpsynth("budget", "grant", "people", "1").code == 0
@@ -419,7 +419,7 @@ def test_receipts_of_another_table_are_not_overwritten(dpsynth, people, tmp_path
 
 
 def test_ctrl_c_says_what_it_cost(dpsynth, people, monkeypatch):
-    import dpsynth_cli.release as releases
+    import dpsynth_cli.release.table as releases
 
     spec = people("marginals")
 
@@ -441,7 +441,7 @@ def test_a_failure_after_the_first_row_says_that_it_is_spent(dpsynth, people, tm
         raise OSError(28, "No space left on device", "people.csv")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.write.write_table", full)
+        patched.setattr("dpsynth_cli.release.write.write_table", full)
         ran = dpsynth("release", spec)
     assert ran.code == 5
     assert "No space left on device" in ran.err

@@ -18,9 +18,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpsynth_cli import stream
+from dpsynth_cli.release import stream
+from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec, load_spec
-from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.conftest import ROOT

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli import write
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.release import write
+from dpsynth_cli.release.write import decode, write_table
 from dpsynth_cli.trusted.rows.encode import encode_arrow
 from dpsynth_cli.trusted.rows.read import open_scan
-from dpsynth_cli.write import decode, write_table
 
 NASTY = ("a", "b,c", ' d"', '"', '""', "e'f;g", " ", "  é ", "NA", "1.0", "\ufeffx", "=1+1", "h\ti")
 DAYS = (18262, 18627)
@@ -321,7 +321,7 @@ def test_standard_output_gets_the_table_when_it_is_published(monkeypatch):
 def test_a_reader_that_has_seen_enough_is_no_error(rows):
     program = (
         "import numpy as np\nfrom dpsynth_cli.domain import Column\n"
-        "from dpsynth_cli.write import write_table\n"
+        "from dpsynth_cli.release.write import write_table\n"
         "age = Column('age', 'integer', lower=0, upper=120)\n"
         f"write_table('-', [age], [{{'age': np.zeros({rows}, int)}}], {rows}).publish()"
     )

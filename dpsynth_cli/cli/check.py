@@ -51,12 +51,12 @@ def command(
     as the spec's rows_hint (or as --n says): a mechanism may choose others for the real number of rows.
     Errors are simulated on that table; the real ones are near to them if the data are like it.
     """
-    from dpsynth_cli.audit import guarantee, warnings
-    from dpsynth_cli.predict import predict
+    from dpsynth_cli.release.audit import guarantee, warnings
+    from dpsynth_cli.release.predict import predict
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
-        from dpsynth_cli.stream import check
+        from dpsynth_cli.release.stream import check
 
         check(wanted)
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted)}
@@ -107,7 +107,7 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
 
     from rich.table import Table
 
-    from dpsynth_cli.audit import short
+    from dpsynth_cli.release.audit import short
 
     table = Table(
         title=f"What it would ask, imagined for {_reference(report)} of {report['imagined_rows']:,} rows",

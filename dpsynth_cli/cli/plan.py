@@ -38,7 +38,7 @@ def command(
     """
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.numbers import decimal
-    from dpsynth_cli.predict import plan
+    from dpsynth_cli.release.predict import plan
 
     name, _, number = target.partition("=")
     exact = decimal(number)

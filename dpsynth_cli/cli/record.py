@@ -44,10 +44,18 @@ def command(
 
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.report import public_part
-    from dpsynth_cli.files import write_file
-    from dpsynth_cli.record import CURATORS, FILL_IN, SECTORS, Facts, croissant, registry_entry, table_schema
+    from dpsynth_cli.release.publish import write_file
+    from dpsynth_cli.release.registry_entry import (
+        CURATORS,
+        FILL_IN,
+        SECTORS,
+        Facts,
+        croissant,
+        registry_entry,
+        table_schema,
+    )
+    from dpsynth_cli.release.verify import load_audit
     from dpsynth_cli.spec.spec import from_document
-    from dpsynth_cli.verify import load_audit
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):
         if value is not None and value not in allowed:

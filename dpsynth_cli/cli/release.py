@@ -22,7 +22,7 @@ from dpsynth_cli.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth_cli.compose import Receipt
+    from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.engines import Engine
 
 
@@ -56,9 +56,9 @@ def command(
     Running the same spec again is a second release and is charged again. The charge is in the ledger
     before the first row is read.
     """
-    from dpsynth_cli import grouped
-    from dpsynth_cli import release as releases
     from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.release import groups as grouped
+    from dpsynth_cli.release import table as releases
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     wanted = loaded(spec, set_, input, output, rows)
@@ -132,7 +132,7 @@ def _tell(receipt: Receipt) -> None:
 def _left(ledger: dict[str, str | None], currency: str) -> str:
     from fractions import Fraction
 
-    from dpsynth_cli.audit import short
+    from dpsynth_cli.release.audit import short
 
     if ledger["remaining"] is None:
         return " (no grant: recorded, not limited)"

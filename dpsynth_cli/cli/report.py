@@ -40,11 +40,11 @@ def command(
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.report import Shown, page, public_part
     from dpsynth_cli.evaluate.tables import read_table
-    from dpsynth_cli.files import write_file
-    from dpsynth_cli.predict import predict as predicted
+    from dpsynth_cli.release.predict import predict as predicted
+    from dpsynth_cli.release.publish import write_file
+    from dpsynth_cli.release.verify import load_audit
     from dpsynth_cli.spec.csv_options import CsvOptions
     from dpsynth_cli.spec.spec import from_document
-    from dpsynth_cli.verify import load_audit
 
     path = Path(audit)
     document = load_audit(path)

@@ -21,8 +21,8 @@ from dpsynth_cli.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth_cli.compose import Receipt
-    from dpsynth_cli.stream import Status
+    from dpsynth_cli.release.stream import Status
+    from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def init(
 
     Running it again does nothing: a stream is charged once.
     """
-    from dpsynth_cli import stream
+    from dpsynth_cli.release import stream
 
     now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger))
     if json:
@@ -74,7 +74,7 @@ def push(
 
     After a crash, run the same command again: a batch id that was counted is not counted a second time.
     """
-    from dpsynth_cli import stream
+    from dpsynth_cli.release import stream
 
     wanted = loaded(spec, set_, None, output, rows)
     if publish:
@@ -102,7 +102,7 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """Write the snapshot of the last release: table, transcript and audits; reads no rows, costs nothing."""
-    from dpsynth_cli import stream
+    from dpsynth_cli.release import stream
 
     wanted = loaded(spec, set_, None, output, rows)
     _check_standard_output(wanted.output, json)
@@ -118,7 +118,7 @@ def publish(
 @app.command("status")
 def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False) -> None:
     """Where a stream stands: pushes, releases, and when the next one is due."""
-    from dpsynth_cli import stream
+    from dpsynth_cli.release import stream
 
     now = stream.status(loaded(spec, set_, None, None, None), _book(ledger))
     if json:

@@ -27,7 +27,7 @@ def command(
     """Check a release without its data: rebuild the file from the transcript, compare bytes, check every
     charge and, where the ledger is at hand, its chain. Exit code 4 if anything does not fit.
     """
-    from dpsynth_cli.verify import verify
+    from dpsynth_cli.release.verify import verify
 
     with progress_bar(quiet) as progress:
         findings = verify(

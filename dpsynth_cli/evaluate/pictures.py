@@ -59,7 +59,7 @@ def _bars(tables: Sequence[Table], column: Column) -> str:
 
 def _ends(column: Column) -> tuple[str, str]:
     if column.type in ("date", "datetime"):
-        from dpsynth_cli.write import decode
+        from dpsynth_cli.release.write import decode
 
         low, high = decode(np.array([0, column.size - 1]), column).to_pylist()
         return str(low), str(high)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli.audit import CONFIDENTIAL
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate import svg
 from dpsynth_cli.evaluate.lines import TARGETS, lines, targets, used
 from dpsynth_cli.evaluate.pictures import distributions, heat
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.mechanisms.registry import mechanisms
+from dpsynth_cli.release.audit import CONFIDENTIAL
 
 STYLE = """
 :root { color-scheme: light; }

@@ -14,9 +14,9 @@ import numpy as np
 
 from dpsynth_cli.evidence.runs import Bench, Released
 from dpsynth_cli.questions import Answer, Ints
+from dpsynth_cli.release.stream_snapshot import model_of
+from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Privacy, Spec, from_document
-from dpsynth_cli.stream_snapshot import model_of
-from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream.state import StreamState
 

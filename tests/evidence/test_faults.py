@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-import dpsynth_cli.release as releases
+import dpsynth_cli.release.table as releases
 from dpsynth_cli.canonical import sha256
-from dpsynth_cli.transcript import load
+from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.evidence.stricken import STRUCK, struck

@@ -85,7 +85,7 @@ def test_a_failed_attempt_leaves_no_trace_in_what_is_published(dpsynth, people, 
 
 @pytest.mark.parametrize("command", ["release", "stream"])
 def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tmp_path, monkeypatch, command):
-    from dpsynth_cli import write
+    from dpsynth_cli.release import write
 
     slow = write.write_table
 
@@ -111,7 +111,7 @@ def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tm
 
 
 def test_a_snapshot_is_of_the_day_on_which_its_push_began(dpsynth, people, tmp_path, monkeypatch):
-    from dpsynth_cli import stream
+    from dpsynth_cli.release import stream
 
     class Clock(datetime):
         days = iter(("2026-03-01", "2026-03-02", "2026-03-03"))

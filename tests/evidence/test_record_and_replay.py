@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpsynth_cli.release as releases
+import dpsynth_cli.release.table as releases
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Question
-from dpsynth_cli.transcript import load
+from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.core.sensitivity import sensitivity
 from tests.misfits import asking_misfit

@@ -443,7 +443,7 @@ def test_too_many_cells_are_refused_before_anything_is_spent(dpsynth, people, tm
 
 
 def test_progress_is_told_until_all_cells_are_settled(people, monkeypatch, tmp_path):
-    from dpsynth_cli.release import release
+    from dpsynth_cli.release.table import release
     from dpsynth_cli.spec.spec import load_spec
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 

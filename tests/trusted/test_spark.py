@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpsynth_cli.release.write import decode
 from dpsynth_cli.trusted import engines
 from dpsynth_cli.trusted.engines import local
 from dpsynth_cli.trusted.rows.read import open_scan
-from dpsynth_cli.write import decode
 from tests.trusted.test_sums import MISFITS, OMEGA, QUESTIONS, some_rows
 
 README = Path(engines.__file__).with_name("README.md")

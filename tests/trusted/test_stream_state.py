@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpsynth_cli.questions import Answer
-from dpsynth_cli.transcript import about, canonical
+from dpsynth_cli.release.transcript import about, canonical
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import WORDS, StreamState
 

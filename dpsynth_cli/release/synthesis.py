@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsynth_cli import __version__, audit
+from dpsynth_cli import __version__
 from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import UsageError, VerificationError
-from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
+from dpsynth_cli.release import audit
+from dpsynth_cli.release.publish import Files
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
@@ -28,8 +29,8 @@ from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tally import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import
-    from dpsynth_cli.transcript import Transcript
-    from dpsynth_cli.write import Pending
+    from dpsynth_cli.release.transcript import Transcript
+    from dpsynth_cli.release.write import Pending
 
 Watch = Callable[[Block], None]
 
@@ -174,7 +175,7 @@ def draw(
     watch: Watch = no_watch,
 ) -> Pending:
     """Rows from a model, in a temporary file beside `path`."""
-    from dpsynth_cli.write import write_table
+    from dpsynth_cli.release.write import write_table
 
     progress("writing", 0, rows)
 
@@ -194,7 +195,7 @@ def replay(
     try:
         spec = from_document(transcript.header["spec"])
         if spec.mechanism.stream:
-            from dpsynth_cli.stream_snapshot import rebuilt
+            from dpsynth_cli.release.stream_snapshot import rebuilt
 
             model, accountant, bill = rebuilt(spec, transcript)
             return spec, Outcome(model), accountant, bill

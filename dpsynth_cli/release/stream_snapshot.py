@@ -8,13 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsynth_cli.canonical import canonical, sha256
-from dpsynth_cli.compose import accountant_of, check_paid_for, recorded_ask, versions
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms import online
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
+from dpsynth_cli.release.synthesis import accountant_of, check_paid_for, recorded_ask, versions
+from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
-from dpsynth_cli.transcript import VERSION, Transcript
 from dpsynth_cli.trusted.core.accountant import Accountant, laplace_sd
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.ledger.ledger import Ledger

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpsynth_cli import audit
-from dpsynth_cli.compose import Receipt, about, accountant_of, compose, draw, replay, run
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -22,10 +20,12 @@ from dpsynth_cli.errors import (
 )
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.evaluate.utility import ROWS, utility
-from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Answer, Progress, no_progress
+from dpsynth_cli.release import audit
+from dpsynth_cli.release.publish import Files, publish
+from dpsynth_cli.release.synthesis import Receipt, about, accountant_of, compose, draw, replay, run
+from dpsynth_cli.release.transcript import VERSION, Partial
 from dpsynth_cli.spec.spec import Spec, public_document
-from dpsynth_cli.transcript import VERSION, Partial
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.core.prices import Charge
@@ -307,7 +307,7 @@ class Sampled:
 
 def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progress = no_progress) -> Sampled:
     """More rows from a past release: reads no data, costs nothing."""
-    from dpsynth_cli.transcript import load
+    from dpsynth_cli.release.transcript import load
 
     if output != "-" and not output.endswith((".csv", ".parquet")):
         raise UsageError(

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.compose import paper_bound
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.lines import TARGETS, targets
 from dpsynth_cli.evaluate.metrics import METRICS
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import planes
-from dpsynth_cli.imagine import Imagined, imagine, reference
+from dpsynth_cli.release.imagine import Imagined, imagine, reference
+from dpsynth_cli.release.synthesis import paper_bound
 from dpsynth_cli.spec.reader import did_you_mean
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.shapes import summed_cells

@@ -15,7 +15,7 @@ from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.spec.spec import Spec
 
 if TYPE_CHECKING:  # what writes tables takes long to import
-    from dpsynth_cli.write import Pending
+    from dpsynth_cli.release.write import Pending
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli.compose import accountant_of, run
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
 from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
+from dpsynth_cli.release.synthesis import accountant_of, run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import open_curator

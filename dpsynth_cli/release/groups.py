@@ -11,19 +11,19 @@ import time
 from contextlib import closing
 from functools import partial
 
-from dpsynth_cli import audit
-from dpsynth_cli.compose import Receipt, about
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import ROWS, utility
-from dpsynth_cli.files import Files, publish
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import refunding
+from dpsynth_cli.release import audit
+from dpsynth_cli.release.publish import Files, publish
+from dpsynth_cli.release.synthesis import Receipt, about
+from dpsynth_cli.release.table import refunding
+from dpsynth_cli.release.write import write_table
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
-from dpsynth_cli.write import write_table
 
 
 def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:

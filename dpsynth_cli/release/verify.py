@@ -7,14 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.canonical import sha256
-from dpsynth_cli.compose import compose, replay, versions
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
-from dpsynth_cli.files import Files
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
+from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.synthesis import compose, replay, versions
+from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import from_document
-from dpsynth_cli.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
 

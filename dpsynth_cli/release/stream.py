@@ -21,9 +21,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from dpsynth_cli import audit
 from dpsynth_cli.canonical import canonical
-from dpsynth_cli.compose import Outcome, Receipt, accountant_of, compose
 from dpsynth_cli.errors import (
     NOTHING_SPENT,
     BudgetError,
@@ -33,13 +31,15 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
-from dpsynth_cli.files import Files
-from dpsynth_cli.files import publish as publish_files
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release import audit
+from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.publish import publish as publish_files
+from dpsynth_cli.release.stream_snapshot import rebuilt, transcript_of
+from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.synthesis import Outcome, Receipt, accountant_of, compose
 from dpsynth_cli.spec.spec import Spec
-from dpsynth_cli.stream_snapshot import rebuilt, transcript_of
-from dpsynth_cli.stream_step import advance, stream_of
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan

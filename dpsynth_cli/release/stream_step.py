@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli.compose import accountant_of
 from dpsynth_cli.mechanisms import online
 from dpsynth_cli.mechanisms import online_schedule as schedule
 from dpsynth_cli.mechanisms.pmm import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
+from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
+from dpsynth_cli.release.synthesis import accountant_of
 from dpsynth_cli.spec.spec import Spec
-from dpsynth_cli.stream_snapshot import SPARSE, sparse_bill, time_level
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import StreamState
 from dpsynth_cli.trusted.stream.step import Stream, add_batch, check_segments, close_blocks
