@@ -31,7 +31,7 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
-from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.mechanisms.online import schedule
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files

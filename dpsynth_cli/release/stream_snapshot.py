@@ -9,8 +9,7 @@ from fractions import Fraction
 
 from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.errors import VerificationError
-from dpsynth_cli.mechanisms import online
-from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
 from dpsynth_cli.release.synthesis import accountant_of, check_paid_for, recorded_ask, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript

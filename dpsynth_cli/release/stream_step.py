@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli.mechanisms import online
-from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.pmm import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level

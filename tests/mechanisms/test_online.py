@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import online
-from dpsynth_cli.mechanisms import online_schedule as schedule
+from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.numeric import consistency
 from tests.asking import drawn
 from tests.mechanisms.plain_ask import PlainAsk
