@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.adult_marginals import adult, decoded, judge_at
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import factor, marginals
+from dpsynth_cli.mechanisms import marginals
+from dpsynth_cli.mechanisms.factor import factor
 from tests.asking import asking, drawn
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.latent import column_scores, correlations, nearest_correlation, residual
-from dpsynth_cli.numeric.links import link
+from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
+from dpsynth_cli.mechanisms.factor.links import link
 
 R = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, -0.4], [0.0, -0.4, 1.0]])
 CUTS = [np.linspace(-1.5, 1.5, 7), np.array([-0.5, 0.5, 1.0]), np.linspace(-1, 1, 9)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.links import lattice, link, settled
+from dpsynth_cli.mechanisms.factor.links import lattice, link, settled
 from dpsynth_cli.numeric.projection import normals
 
 

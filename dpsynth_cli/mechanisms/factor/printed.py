@@ -19,8 +19,8 @@ import numpy as np
 
 from dpsynth_cli.mechanisms.attributes import Attribute
 from dpsynth_cli.mechanisms.drawing import ROWS
-from dpsynth_cli.numeric.latent import residual
-from dpsynth_cli.numeric.links import settled
+from dpsynth_cli.mechanisms.factor.latent import residual
+from dpsynth_cli.mechanisms.factor.links import settled
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import rounded
 from dpsynth_cli.numeric.sampling import whole
