@@ -28,7 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms.lowdim import MECHANISM, Params
+from dpsynth_cli.mechanisms.lowdim.lowdim import MECHANISM, Params
 from dpsynth_cli.mechanisms.registry import mechanisms
 from tests.asking import asking, drawn
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import pieces
-from dpsynth_cli.mechanisms.inside import box
-from dpsynth_cli.mechanisms.lowdim import MECHANISM, Params, fits
+from dpsynth_cli.mechanisms.lowdim import pieces
+from dpsynth_cli.mechanisms.lowdim.inside import box
+from dpsynth_cli.mechanisms.lowdim.lowdim import MECHANISM, Params, fits
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Answer, Asking, Moments, Question, Total
 from tests.asking import asking, drawn

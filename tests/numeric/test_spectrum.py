@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.classes import Sums, centred, fitted, fitted_alone, pooled_covariance
+from dpsynth_cli.mechanisms.lowdim.classes import Sums, centred, fitted, fitted_alone, pooled_covariance
 from dpsynth_cli.numeric.projection import cubes, finely, halvings, normals, reach, room, rounded, to_codes
 from dpsynth_cli.numeric.spectrum import axes, beyond_noise, mirrored, noise_edge, root
 

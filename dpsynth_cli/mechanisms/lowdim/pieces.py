@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.inside import Box, Measure
-from dpsynth_cli.numeric.classes import Spread
+from dpsynth_cli.mechanisms.lowdim.classes import Spread
+from dpsynth_cli.mechanisms.lowdim.inside import Box, Measure
 from dpsynth_cli.numeric.projection import balanced, chosen, finely, normals, rounded, to_codes
 from dpsynth_cli.numeric.sampling import portions, shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
