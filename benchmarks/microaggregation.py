@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.adult_marginals import adult, arguments, decoded, judge_at
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import damped, marginals
-from dpsynth_cli.mechanisms.microaggregation import MECHANISM, Params
+from dpsynth_cli.mechanisms import marginals
+from dpsynth_cli.mechanisms.microaggregation import printed as damped
+from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, Params
 from dpsynth_cli.trusted import groups
 from tests.asking import asking, drawn
 

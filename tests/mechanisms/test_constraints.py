@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms.constraints import NotLinear, kept, parsed
-from dpsynth_cli.mechanisms.microaggregation import MECHANISM, Params
+from dpsynth_cli.mechanisms.microaggregation.constraints import NotLinear, kept, parsed
+from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, Params
 from dpsynth_cli.release.write import decode
 from tests.asking import asking, drawn
 

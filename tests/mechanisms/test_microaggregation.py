@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import damped
-from dpsynth_cli.mechanisms.grid import grid
 from dpsynth_cli.mechanisms.marginals import independent
-from dpsynth_cli.mechanisms.microaggregation import MECHANISM, RICH, Params, fits
-from dpsynth_cli.mechanisms.mixture import Mixture
+from dpsynth_cli.mechanisms.microaggregation import printed as damped
+from dpsynth_cli.mechanisms.microaggregation.grid import grid
+from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, RICH, Params, fits
+from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
 from dpsynth_cli.mechanisms.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
 from dpsynth_cli.trusted.core.accountant import Accountant

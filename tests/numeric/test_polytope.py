@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpsynth_cli.numeric.polytope import Polytope
+from dpsynth_cli.mechanisms.microaggregation.polytope import Polytope
 
 NONE = np.zeros((0, 3)), np.zeros(0)
 

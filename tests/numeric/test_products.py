@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dpsynth_cli.mechanisms.microaggregation.products import attenuated, between, fitted, weights, within
 from dpsynth_cli.numeric.pairs import pair_tables
-from dpsynth_cli.numeric.products import attenuated, between, fitted, weights, within
 
 
 def one_hot(n: int, sizes: list[int], seed: int = 0) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms.microaggregation.polytope import Polytope
 from dpsynth_cli.mechanisms.registry import Structure
 from dpsynth_cli.numbers import RANGE, UNSIGNED, decimal
-from dpsynth_cli.numeric.polytope import Polytope
 from dpsynth_cli.questions import Block, Floats, Ints
 
 _NUMBER = re.compile(UNSIGNED)
