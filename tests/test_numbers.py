@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.microaggregation.constraints import NotLinear, kept, parsed
-from dpsynth_cli.mechanisms.rules import problems
+from dpsynth_cli.mechanisms.shared.rules import problems
 from dpsynth_cli.numbers import day, day_text, decimal, moment, moment_text, whole
 
 NOT_NUMBERS = [

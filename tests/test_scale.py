@@ -34,7 +34,7 @@ LIMITED = """
 import resource, sys, threading
 from dpsynth_cli.release import write
 from dpsynth_cli.cli.main import run
-from dpsynth_cli.mechanisms import drawing
+from dpsynth_cli.mechanisms.shared import drawing
 from dpsynth_cli.trusted.rows import read
 from dpsynth_cli.trusted.rows import parquet as read_parquet
 from dpsynth_cli.trusted.sums import memory

@@ -25,9 +25,9 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
+from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.partition import along, code_ranges, level_diameters, turns

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
 from dpsynth_cli.numeric.leaning import leaning, leans

@@ -21,14 +21,14 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.attributes import attribute
-from dpsynth_cli.mechanisms.crossed import Crossed, Tables, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.marginals import independent
-from dpsynth_cli.mechanisms.oneway import ask_marginals
-from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.rules import STRUCTURE, Rules, problems
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.attributes import attribute
+from dpsynth_cli.mechanisms.shared.crossed import Crossed, Tables, pair_cells, pair_noise
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
+from dpsynth_cli.mechanisms.shared.pools import from_pools, towards
+from dpsynth_cli.mechanisms.shared.rules import STRUCTURE, Rules, problems
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.forest import Pair, cells_drawn, implied, rooted, spanning
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.ratios import shrunk_by_class

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.mechanisms.attributes import attribute, joined
-from dpsynth_cli.mechanisms.oneway import Marginal
+from dpsynth_cli.mechanisms.shared.attributes import attribute, joined
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.numeric.pairs import pair_tables
 
 GAIN = Column("gain", "integer", lower=0, upper=999, nullable=True)

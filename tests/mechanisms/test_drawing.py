@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import drawing
-from dpsynth_cli.mechanisms.attributes import Attribute, attribute
-from dpsynth_cli.mechanisms.drawing import by_class, pooled
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
-from dpsynth_cli.mechanisms.oneway import Marginal
+from dpsynth_cli.mechanisms.shared import drawing
+from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute
+from dpsynth_cli.mechanisms.shared.drawing import by_class, pooled
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.numeric import decks
 from dpsynth_cli.questions import Model
 from tests.asking import drawn

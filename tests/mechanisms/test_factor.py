@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms.crossed import pair_noise
 from dpsynth_cli.mechanisms.factor import factor
 from dpsynth_cli.mechanisms.factor import printed as factor_rows
-from dpsynth_cli.mechanisms.oneway import ask_marginals, room_for
-from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.crossed import pair_noise
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals, room_for
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.questions import Gram, Moments, Question, RowScores
 from dpsynth_cli.trusted.sums.tally import Tally
 from tests.asking import asking, drawn

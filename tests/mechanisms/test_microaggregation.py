@@ -15,7 +15,7 @@ from dpsynth_cli.mechanisms.microaggregation import printed as damped
 from dpsynth_cli.mechanisms.microaggregation.grid import grid
 from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, RICH, Params, fits
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.rules import Rules, problems, read
+from dpsynth_cli.mechanisms.shared.rules import Rules, problems, read
 
 SEX = Column("sex", "nominal", categories=("female", "male"))
 KIN = Column("kin", "nominal", categories=("wife", "husband", "none"), nullable=True)

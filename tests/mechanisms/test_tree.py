@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import marginals, pools, tree
+from dpsynth_cli.mechanisms import marginals, tree
+from dpsynth_cli.mechanisms.shared import pools
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
 

@@ -24,17 +24,17 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.attributes import Attribute, attribute, joined
-from dpsynth_cli.mechanisms.crossed import Crossed, pair_cells, pair_noise
 from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.mechanisms.factor.links import Link, link, settled
 from dpsynth_cli.mechanisms.factor.printed import FACTORS, MOST, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
-from dpsynth_cli.mechanisms.oneway import Marginal, ask_marginals
-from dpsynth_cli.mechanisms.pools import from_pools, towards
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.rules import Rules
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute, joined
+from dpsynth_cli.mechanisms.shared.crossed import Crossed, pair_cells, pair_noise
+from dpsynth_cli.mechanisms.shared.oneway import Marginal, ask_marginals
+from dpsynth_cli.mechanisms.shared.pools import from_pools, towards
+from dpsynth_cli.mechanisms.shared.rules import Rules
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import normals, rounded
 from dpsynth_cli.numeric.sampling import whole

@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import ROWS
 from dpsynth_cli.mechanisms.factor.latent import residual
 from dpsynth_cli.mechanisms.factor.links import settled
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.drawing import ROWS
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import rounded
 from dpsynth_cli.numeric.sampling import whole

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice

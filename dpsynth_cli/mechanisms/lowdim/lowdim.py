@@ -34,7 +34,7 @@ from dpsynth_cli.mechanisms.lowdim import noisy_sums, pieces
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
 from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.spectrum import noise_edge
 from dpsynth_cli.questions import Ask, Floats, Model, Question
 

@@ -15,7 +15,7 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.lowdim.classes import Sums, centred
-from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.spectrum import mirrored
 from dpsynth_cli.questions import Answer, Ask, Bins, CellCounts, Cells, Floats, Moments, Question
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpsynth_cli.mechanisms.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
 from dpsynth_cli.numeric.projection import BITS
 from dpsynth_cli.questions import Cells, Floats, Scored
 

@@ -28,17 +28,17 @@ import numpy as np
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.attributes import Attribute, attribute
-from dpsynth_cli.mechanisms.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
 from dpsynth_cli.mechanisms.microaggregation.constraints import STRUCTURE, Kept, NotLinear, kept
 from dpsynth_cli.mechanisms.microaggregation.grid import grid
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
 from dpsynth_cli.mechanisms.microaggregation.products import attenuated, between, fitted, weights, within
-from dpsynth_cli.mechanisms.oneway import ask_marginals
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute
+from dpsynth_cli.mechanisms.shared.drawing import Deal, by_class
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
+from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import Deal
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.drawing import Deal
 from dpsynth_cli.numeric.decks import Deck, cards_for, dealt
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints

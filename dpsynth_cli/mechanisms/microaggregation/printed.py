@@ -21,12 +21,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.microaggregation.grid import grid
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
-from dpsynth_cli.mechanisms.oneway import Marginal
-from dpsynth_cli.mechanisms.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.drawing import Deal, by_class
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import (
     Answer,

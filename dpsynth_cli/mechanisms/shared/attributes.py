@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.mechanisms.oneway import Marginal
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.numeric.decks import Deck, dealt
 from dpsynth_cli.questions import Bins, Floats, Ints
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.drawing import Deal, by_class, pooled
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.drawing import Deal, by_class, pooled
 from dpsynth_cli.numeric.exchange import Pair, exchanged
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Block, Floats, Ints

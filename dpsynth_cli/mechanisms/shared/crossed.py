@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.attributes import Attribute
-from dpsynth_cli.mechanisms.rules import Rules
-from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.attributes import Attribute
+from dpsynth_cli.mechanisms.shared.rules import Rules
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.forest import Pair
 from dpsynth_cli.numeric.ratios import raked, shrunk_by_class
 from dpsynth_cli.questions import Ask, Floats, Gram, Halves, Ints, Question

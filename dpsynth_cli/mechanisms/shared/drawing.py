@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.attributes import Attribute, Spread
+from dpsynth_cli.mechanisms.shared.attributes import Attribute, Spread
 from dpsynth_cli.numeric.decks import Deck, cards_for
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints

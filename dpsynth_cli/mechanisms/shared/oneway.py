@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli import budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
