@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import dpsynth_cli.release.imagine as imagined
-from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evidence import empirical, neighbours
 from dpsynth_cli.evidence.empirical import audit
+from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
 from dpsynth_cli.release.imagine import imagine

@@ -134,7 +134,7 @@ def test_an_edited_output_is_found(dpsynth, released):
 
 
 def test_an_edited_transcript_is_found_even_with_its_hash_mended(dpsynth, released):
-    from dpsynth_cli.canonical import sha256
+    from dpsynth_cli.hashing import sha256
     from dpsynth_cli.questions import Answer
     from dpsynth_cli.release.transcript import Transcript
 

@@ -16,9 +16,9 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli.canonical import canonical
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.spec import schema as spec_schema
 from dpsynth_cli.spec import yaml_nodes

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.marginals import Columns, axes, errors, pair_tables, paired
 from dpsynth_cli.evaluate.moments import BITS, means, moments_question

@@ -23,7 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter

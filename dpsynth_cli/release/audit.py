@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.canonical import canonical, sha256
+from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.spec.spec import Spec, exact, public_document
 
 VERSION = 1

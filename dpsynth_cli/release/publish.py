@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.hashing import sha256
 from dpsynth_cli.spec.spec import Spec
 
 if TYPE_CHECKING:  # what writes tables takes long to import

@@ -21,7 +21,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from dpsynth_cli.canonical import canonical
 from dpsynth_cli.errors import (
     NOTHING_SPENT,
     BudgetError,
@@ -31,6 +30,7 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
+from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.online import schedule
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.errors import VerificationError
+from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
 from dpsynth_cli.release.synthesis import accountant_of, check_paid_for, recorded_ask, versions

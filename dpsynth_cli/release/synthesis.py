@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__
-from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import UsageError, VerificationError
+from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files

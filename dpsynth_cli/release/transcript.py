@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.canonical import canonical, sha256
 from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Answer, Ints, as_json
 
 VERSION = 1

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpsynth_cli.canonical import sha256
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
+from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.release.publish import Files

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import dpsynth_cli.release.table as releases
-from dpsynth_cli.canonical import sha256
+from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.mechanisms.factor.links import Link, link, settled

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.lowdim import noisy_sums, pieces
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone

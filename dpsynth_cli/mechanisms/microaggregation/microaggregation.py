@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.microaggregation import printed as damped

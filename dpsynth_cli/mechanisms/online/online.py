@@ -24,7 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.mechanisms.online import schedule

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 
 
 def due(clock: int, per_doubling: int) -> int:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior

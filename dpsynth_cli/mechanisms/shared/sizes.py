@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import budget
+from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Ask, Floats, Question, Total
