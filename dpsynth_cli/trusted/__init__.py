@@ -1,1 +1,1 @@
-"""All code that may name a row."""
+"""ALL that may name a row. README.md: the claim, its proof, and who may import which room."""

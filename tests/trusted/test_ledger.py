@@ -1195,7 +1195,10 @@ def test_a_ledger_or_folder_that_may_not_be_written_is_told(open_folder: Path) -
 
 
 def test_importing_the_ledger_is_light() -> None:
-    code = "import sys, dpsynth_cli.trusted.ledger.ledger; print({'numpy', 'pyarrow', 'rich'} & set(sys.modules))"
+    code = (
+        "import sys, dpsynth_cli.trusted.ledger.ledger\n"
+        "print({'numpy', 'pyarrow', 'rich'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

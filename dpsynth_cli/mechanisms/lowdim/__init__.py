@@ -1,0 +1,12 @@
+"""`lowdim`: private PCA, then a measure in the subspace.
+
+lowdim       the mechanism: dimension, axes, shares
+noisy_sums   the questions: sums of y and y y^T, and their answers
+classes      means and covariances of several classes, pooled
+inside       counts in the subspace by pmm or psmm
+pieces       drawing: points of each class, back on the declared grid
+"""
+
+from dpsynth_cli.mechanisms.lowdim.lowdim import MECHANISM
+
+__all__ = ["MECHANISM"]

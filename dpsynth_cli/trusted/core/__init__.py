@@ -1,0 +1,8 @@
+"""What the proof is about. Imports errors, domain, questions and the noise; nothing that reads a file.
+
+curator       `ask`: charge, sum, add noise, make durable, answer
+accountant    one budget, exact, with a hard stop; rho and (epsilon, delta)
+prices        what a question costs and which noise that buys
+sensitivity   how far one row moves each kind of question
+checks        what is no question is refused; shapes: how long an answer is, which columns it reads
+"""
