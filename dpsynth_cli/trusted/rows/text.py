@@ -193,15 +193,15 @@ def _whole(array: pa.Array, kernels: tuple[Kernel, ...]) -> Values | None:
 
 
 def shortened(array: pa.Array, longest: int) -> pa.Array:
-    """A dictionary of text without its longer labels: in their place is one that says as little."""
+    """Text, or a dictionary of it, without longer cells: in their place is one that says as little."""
     from pyarrow import compute as pc
 
-    labels = array.dictionary
-    long = too_long(labels, longest)
-    if not long.any():
-        return array
-    labels = pc.if_else(from_numpy(long), pa.scalar("\0 too long", labels.type), labels)
-    return pa.DictionaryArray.from_arrays(array.indices, labels)
+    if pa.types.is_dictionary(array.type):
+        labels = array.dictionary
+        short = shortened(labels, longest)
+        return array if short is labels else pa.DictionaryArray.from_arrays(array.indices, short)
+    long = too_long(array, longest)
+    return pc.if_else(from_numpy(long), pa.scalar("\0 too long", array.type), array) if long.any() else array
 
 
 def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
