@@ -8,7 +8,7 @@ category but one that has its very bytes.
 A batch that a kernel takes whole needs no patterns, which are slower than the kernel itself. That changes no
 value, because a kernel takes exactly the cells that fit its pattern (and reads the word nan as what is no
 number): `test_a_kernel_takes_exactly_the_numbers_that_fit_its_pattern`, and the same for times and for all
-short texts. `pyarrow.compute` is imported when the first cell is read: a command that reads none starts sooner.
+short texts. `pyarrow.compute` is imported with the first cell: a command that reads none starts sooner.
 """
 
 from __future__ import annotations
