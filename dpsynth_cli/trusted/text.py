@@ -215,9 +215,11 @@ def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
 
 def _without(array: pa.Array, which: NDArray[np.bool_]) -> pa.Array:
     """The same cells, null where told."""
+    if not which.any():
+        return array
     from pyarrow import compute as pc
 
-    return pc.if_else(from_numpy(which), pa.scalar(None, array.type), array) if which.any() else array
+    return pc.if_else(from_numpy(which), pa.scalar(None, array.type), array)
 
 
 def _is_large(type: pa.DataType) -> bool:
