@@ -942,7 +942,7 @@ def reserved(release: str = "r", **other: Any) -> tuple[str, str, str, dict[str,
             "entry 2: d was granted a second kind of budget",
         ),
         (
-            [reserved(charged=None, currency="rho"), granted()],
+            [reserved(charged=None, currency="rho", delta="1e-9"), granted()],
             "entry 2: d was granted a budget that cannot count its earlier releases",
         ),
         ([granted(), ("d", "reserve", "r", {})], "entry 2: it is not one that dpsynth writes"),
