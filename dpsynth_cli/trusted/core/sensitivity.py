@@ -1,6 +1,6 @@
 """How far one row can move each kind of question: exact integers, for both neighbour relations.
 
-Each line is derived in `README.md` beside this file; `tests/trusted/test_sensitivity.py` shows that
+Each line is derived in `README.md` beside this file; `tests/trusted/core/test_sensitivity.py` shows that
 no row moves a sum further and that a worst case reaches it.
 """
 
