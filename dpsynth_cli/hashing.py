@@ -8,8 +8,12 @@ from typing import Any
 
 
 def canonical(document: Any) -> bytes:
-    """JSON with sorted keys and no spaces, so that equal documents have equal bytes."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    """JSON in ASCII with sorted keys and no spaces, so that equal documents have equal bytes.
+
+    >>> canonical({"b": 1, "a": "é"})
+    b'{"a":"\\\\u00e9","b":1}'
+    """
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def sha256(data: bytes) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 LONGEST = 300  # characters of a number in a spec or an option
@@ -111,3 +112,56 @@ def moment_text(micros: int) -> str:
     '1970-01-01T00:00:01.500000'
     """
     return (_EPOCH + micros * _MICROSECOND).isoformat()
+
+
+# --- amounts, for people and for documents ---------------------------------------------------------------
+
+
+def exact(value: Fraction) -> str:
+    """A finite decimal as text, so that Fraction gives it back.
+
+    >>> exact(Fraction("0.10")), exact(Fraction("1e-9")), exact(Fraction(100))
+    ('0.1', '1E-9', '100')
+    """
+    context = Context(prec=2000)
+    short = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
+    return format(short, "f") if -6 <= short.adjusted() <= 15 else str(short)
+
+
+def shown(amount: Fraction, *, up: bool = True, digits: int = 12) -> str:
+    """The amount for people: exact as a decimal of so many digits if it is one, else rounded, and said so.
+
+    Rounding goes up for what is needed, down for what is left: then a shortage always shows.
+
+    >>> shown(Fraction(1, 10)), shown(Fraction(1, 10**30)), shown(Fraction(2, 3)), shown(Fraction(1200))
+    ('0.1', '1e-30', 'about 0.666667', '1200')
+    """
+    short = decimal_of(amount, up=up, digits=digits)
+    return _text(short) if Fraction(short) == amount else f"about {_text(short)}"
+
+
+def enough(amount: Fraction, digits: int = 12) -> str:
+    """A decimal that is at least the amount, to type on a command line: exact if digits allow.
+
+    >>> enough(Fraction(1, 3))
+    '0.333334'
+    """
+    return _text(decimal_of(amount, up=True, digits=digits))
+
+
+def decimal_of(amount: Fraction, *, up: bool, digits: int = 12) -> Decimal:
+    """The amount exactly if so many digits hold it, else rounded to 6 digits in the given direction."""
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    for precision in (digits, 6):
+        context = Context(prec=precision, rounding=rounding, Emin=-100_000, Emax=100_000)
+        short = context.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+        if Fraction(short) == amount:
+            break
+    return short
+
+
+def _text(number: Decimal) -> str:
+    if number == 0:
+        return "0"
+    plain = number.normalize(Context(prec=1000))
+    return str(plain).lower() if plain.adjusted() < -6 else f"{plain:f}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpsynth_cli.evidence.empirical import Finding
 
 NO_COST = "Nothing was run."
-MOST = 20  # of epsilon: beyond, a bound would take millions of runs
+LARGEST_EPSILON = 20  # of epsilon: beyond, a bound would take millions of runs
 
 
 class Currency(str, Enum):
@@ -60,8 +60,10 @@ def command(
 
     mechanism = named(name)
     claim, small = positive("epsilon", epsilon, NO_COST), below_one("delta", delta, NO_COST)
-    if claim > MOST:
-        raise UsageError(f"epsilon is above {MOST}, where no number of runs proves anything.", NO_COST)
+    if claim > LARGEST_EPSILON:
+        raise UsageError(
+            f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
+        )
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.zcdp: small}
     findings = []

@@ -204,7 +204,7 @@ def _head(number: int, own: str) -> dict[str, Any]:
 
 def _amount(grant: Grant, amount: Fraction, *, up: bool = False) -> str:
     """An amount of a grant; a rho with the epsilon that it is worth at the grant's delta."""
-    from dpsynth_cli.trusted.ledger.refusals import shown
+    from dpsynth_cli.numbers import shown
 
     if grant.delta is None:
         return shown(amount, up=up)
@@ -214,7 +214,8 @@ def _amount(grant: Grant, amount: Fraction, *, up: bool = False) -> str:
 
 def _balance_rows(balance: Balance) -> list[list[str]]:
     """A line for the grant, or without one a line for each unit: what differs in unit is not added up."""
-    from dpsynth_cli.trusted.ledger.refusals import kind, shown
+    from dpsynth_cli.numbers import shown
+    from dpsynth_cli.trusted.ledger.refusals import kind
 
     rows = []
     if balance.grant is not None and balance.charged is not None and balance.remaining is not None:
@@ -264,7 +265,7 @@ def _with_epsilon(key: str, grant: Grant | None, amount: Fraction | None) -> dic
 
 def _said(entry: Entry) -> str:
     """An entry's payload in a few words."""
-    from dpsynth_cli.trusted.ledger.refusals import shown
+    from dpsynth_cli.numbers import shown
 
     payload = entry.payload
     if payload.get("currency") == "unbounded":

@@ -107,7 +107,7 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
 
     from rich.table import Table
 
-    from dpsynth_cli.release.audit import short
+    from dpsynth_cli.numbers import shown
 
     table = Table(
         title=f"What it would ask, imagined for {_reference(report)} of {report['imagined_rows']:,} rows",
@@ -121,7 +121,7 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
         noise = line["noise"].removeprefix("discrete_")
         table.add_row(line["step"], _question(line), f"{line['cells']:,}", noise, sd, cost)
     console.print(table)
-    spent, total = (short(Fraction(report[key])) for key in ("spent", "total"))
+    spent, total = (shown(Fraction(report[key]), digits=6) for key in ("spent", "total"))
     console.print(f"Spends {spent} of {total} ({report['currency']}).")
     if worst := report["chosen"].get("at_worst"):
         seconds, megabytes = (math.ceil(worst["seconds"]), math.ceil(worst["bytes"] / 1e6))

@@ -132,9 +132,9 @@ def _tell(receipt: Receipt) -> None:
 def _left(ledger: dict[str, str | None], currency: str) -> str:
     from fractions import Fraction
 
-    from dpsynth_cli.release.audit import short
+    from dpsynth_cli.numbers import shown
 
     if ledger["remaining"] is None:
         return " (no grant: recorded, not limited)"
     unit = f" {currency}" if ledger["conversion"] is None else ""
-    return f"; {short(Fraction(ledger['remaining']))}{unit} left"
+    return f"; {shown(Fraction(ledger['remaining']), up=False)}{unit} left"

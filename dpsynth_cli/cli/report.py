@@ -9,7 +9,7 @@ import typer
 
 from dpsynth_cli.cli.options import Quiet, progress_bar
 
-ROWS = 200_000
+SAMPLE_ROWS = 200_000
 
 
 def command(
@@ -61,12 +61,12 @@ def command(
     made_at = synthetic or str(path.parent / document["output"]["file"])
     real_at = real or document.get("input", "")
     with progress_bar(quiet) as progress:
-        made = read_table(made_at, spec.domain, CsvOptions(), ROWS, progress)
+        made = read_table(made_at, spec.domain, CsvOptions(), SAMPLE_ROWS, progress)
         truth, why = None, ""
         if steward:
             try:
                 kept = real_at not in ("", "-")
-                truth = read_table(real_at, spec.domain, spec.csv, ROWS, progress) if kept else None
+                truth = read_table(real_at, spec.domain, spec.csv, SAMPLE_ROWS, progress) if kept else None
             except FileError:
                 if real:
                     raise

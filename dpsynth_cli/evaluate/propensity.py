@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.scales import missing, unit
-from dpsynth_cli.evaluate.tables import Codes, Table
+from dpsynth_cli.evaluate.tables import CodesByColumn, Table
 from dpsynth_cli.questions import Floats
 
 FEATURES = 300
@@ -58,7 +58,7 @@ def fitted(x: Floats, label: Floats) -> Floats:
     return p
 
 
-def features(codes: Codes, domain: Domain) -> Floats:
+def features(codes: CodesByColumn, domain: Domain) -> Floats:
     """Each column's own (its unit scale and its square, or its categories), then products of two columns."""
     own = [block for column in domain for block in _own(codes[column.name], column)]
     scales = [unit(codes[column.name], column) - 0.5 for column in domain]

@@ -1,4 +1,4 @@
-"""Codes on the unit scale, and the cells that marginals are counted in."""
+"""CodesByColumn on the unit scale, and the cells that marginals are counted in."""
 
 from __future__ import annotations
 

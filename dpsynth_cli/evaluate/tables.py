@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.trusted.rows.sample import Codes, Sample, Table, scanned
+from dpsynth_cli.trusted.rows.sample import CodesByColumn, Sample, Table, scanned
 
-__all__ = ["Codes", "Sample", "Table", "halves", "independent", "scanned", "uniform"]
+__all__ = ["CodesByColumn", "Sample", "Table", "halves", "independent", "scanned", "uniform"]
 
 
 def halves(table: Table, seed: int = 0) -> tuple[Table, Table]:

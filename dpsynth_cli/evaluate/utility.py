@@ -12,7 +12,7 @@ from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
 from dpsynth_cli.spec.spec import Spec
 
-ROWS = 50_000
+SAMPLE_ROWS = 50_000
 
 
 def utility(spec: Spec, real: Callable[[], Table], made: Sample, progress: Progress) -> dict[str, Any] | None:
@@ -25,7 +25,7 @@ def utility(spec: Spec, real: Callable[[], Table], made: Sample, progress: Progr
     if not metrics:
         return None
     plan = Judged(metrics, wanted.target, references=set(wanted.metrics) != set(QUICK))
-    confidential = {"confidential": True, "sample_rows": ROWS, "notes": notes}
+    confidential = {"confidential": True, "sample_rows": SAMPLE_ROWS, "notes": notes}
     try:
         return confidential | judge(real(), made.table(spec.domain), spec.domain, plan, None, progress)
     except DpsynthError as error:

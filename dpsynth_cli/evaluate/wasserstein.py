@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.scales import missing, ordered, share, unit
-from dpsynth_cli.evaluate.tables import Codes, Table
+from dpsynth_cli.evaluate.tables import CodesByColumn, Table
 from dpsynth_cli.numeric.lattice import Lattice, Scale, divided
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.transport import closest
@@ -124,7 +124,7 @@ def sliced_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     return {"mean": float(np.mean(found)), "worst": max(found)}
 
 
-def _projected(codes: Codes, domain: Domain, parts: list[Floats]) -> Floats:
+def _projected(codes: CodesByColumn, domain: Domain, parts: list[Floats]) -> Floats:
     total = np.zeros(len(next(iter(codes.values()))))
     for column, part in zip(domain, parts, strict=True):
         values = codes[column.name]

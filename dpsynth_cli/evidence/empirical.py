@@ -25,7 +25,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 
 RELATIONS = ("add_remove", "replace_one")
 LEAST_PILOT = 300  # runs of each table
-Progress = Callable[[int], None]
+Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def audit(
     delta: Fraction | None,
     runs: int,
     confidence: float,
-    progress: Progress = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Finding:
     """Search for evidence against the claim; `runs` releases of each of two tables count."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.zcdp(epsilon, delta)

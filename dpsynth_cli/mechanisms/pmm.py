@@ -35,7 +35,7 @@ from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
 
-ROWS = 2**18  # of a block
+BLOCK_ROWS = 2**18  # of a block
 DEEPEST = 24
 
 
@@ -153,7 +153,7 @@ def points(
         leaves = np.concatenate([np.repeat(np.arange(len(part), dtype=np.uint32), part) for part in counts])
         ends = np.cumsum([0] + [int(part.sum()) for part in counts])
         picks = [[_inside(tree, a, column) for tree in trees] for a, column in enumerate(columns)]
-        blocks = -(-rows // ROWS)
+        blocks = -(-rows // BLOCK_ROWS)
         for b in range(blocks):
             own = leaves[b::blocks].astype(np.intp)
             parts = np.split(own, [-(-(end - b) // blocks) for end in ends[1:-1]])

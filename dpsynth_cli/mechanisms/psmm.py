@@ -36,8 +36,8 @@ from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Mod
 
 SECONDS, BYTES = 120, 2e9  # what a release may take at worst
 EACH_SECOND, EACH_BYTE = 6e-6, 200.0  # of every cell of every class, besides the closest measure: measured
-MOST = 2**20  # cells
-ROWS = 2**17  # of a block
+MOST_CELLS = 2**20  # cells
+BLOCK_ROWS = 2**17  # of a block
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
     largest = _largest(omega, params.metric)
     what = f"a lattice of {lattice.size:,} cells"
     what += f" for each of {omega.classes} classes" if omega.strata else ""
-    if lattice.size > MOST:
+    if lattice.size > MOST_CELLS:
         what = f"psmm cannot have {what}"
     else:
         worst = _at_worst([lattice] * omega.classes)
@@ -130,7 +130,7 @@ def _at_worst(lattices: Sequence[Lattice]) -> dict[str, float]:
 
 
 def _heavy(omega: Domain, lattice: Lattice) -> bool:
-    if lattice.size > MOST:
+    if lattice.size > MOST_CELLS:
         return True
     worst = _at_worst([lattice] * omega.classes)
     return worst["seconds"] > SECONDS or worst["bytes"] > BYTES
@@ -139,14 +139,14 @@ def _heavy(omega: Domain, lattice: Lattice) -> bool:
 @lru_cache(maxsize=8)
 def _largest(omega: Domain, metric: str) -> Lattice:
     scales = _scales(omega)
-    most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST)
+    most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST_CELLS)
     return divided(scales, most, metric)
 
 
 def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
     if params.cells:
         return divided(_scales(omega), params.cells, params.metric)
-    lattice = divided(_scales(omega), round(min(max(1, m), MOST)), params.metric, nearest=True)
+    lattice = divided(_scales(omega), round(min(max(1, m), MOST_CELLS)), params.metric, nearest=True)
     return _largest(omega, params.metric) if _heavy(omega, lattice) else lattice
 
 
@@ -180,7 +180,7 @@ def _drawing(
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         start = rng.random((len(columns), len(tau)))
         done = np.zeros_like(tau)
-        for part in portions(whole(tau.astype(np.float64), rows, rng), rng, ROWS):
+        for part in portions(whole(tau.astype(np.float64), rows, rng), rng, BLOCK_ROWS):
             cell, number = _shuffled(part, rng)
             number += done[cell]
             done += part

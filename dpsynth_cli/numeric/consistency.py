@@ -12,13 +12,12 @@ count there is 0 and has no variance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dpsynth_cli.numeric.normal import normal_cdf
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -127,34 +126,44 @@ def proportional(pair: Siblings) -> Floats:
 
 
 def posterior(pair: Siblings) -> Floats:
-    """The posterior mean, under a prior that the level's own splits have taught (empirical Bayes).
+    """Empirical-Bayes shrinkage: the posterior mean under a mixture prior whose weights are fitted by EM.
 
-    Of the x of p rows that are on the left there are three stories: all rows are on one side; rows fall
-    as the room is, x ~ N(fp, f(1-f)p); or any x in [0, p] is as likely. Their weights are learnt by EM
-    from the level's parents. Where counts say much this is `clipped`; where they are mostly noise, an
-    empty side stays empty and an even split even.
+    Of x, how many of p rows are on the left, the mixture has three components: all rows are on one side; rows
+    fall as the room is, x ~ N(fp, f(1-f)p); or x is uniform in [0, p]. The weights are fitted to the splits
+    of the same level. Where counts say much this is `clipped`; where they are mostly noise, an empty side
+    stays empty and an even split even.
     """
     pairs = len(pair.parent)
-    teachers = Siblings(*(part[:: -(-pairs // TEACHERS)] for part in pair))
-    heard = _stories(teachers)
-    weights = _taught(teachers, heard[0])
+    sample = Siblings(*(part[:: -(-pairs // SAMPLE)] for part in pair))
+    of_sample = _components(sample)
+    weights = _em_weights(sample, of_sample[0])
     left = np.empty(pairs)
-    for at in range(0, pairs, TEACHERS):  # in pieces that stay in the cache
-        part = slice(at, at + TEACHERS)
-        stories, means = _stories(Siblings(*(array[part] for array in pair))) if pairs > TEACHERS else heard
-        told = [weight * story for weight, story in zip(weights, stories, strict=True)]
-        likely = told[0] + told[1] + told[2]  # no matrix product: its last bits differ between machines
-        mean = told[0] * means[0] + told[1] * means[1] + told[2] * means[2]
-        left[part] = mean / likely
+    for at in range(0, pairs, SAMPLE):  # in pieces that stay in the cache
+        part = slice(at, at + SAMPLE)
+        here = _components(Siblings(*(array[part] for array in pair))) if pairs > SAMPLE else of_sample
+        joint = [weight * likelihood for weight, likelihood in zip(weights, here[0], strict=True)]
+        evidence = joint[0] + joint[1] + joint[2]  # no matrix product: its last bits differ between machines
+        mean = joint[0] * here[1][0] + joint[1] * here[1][1] + joint[2] * here[1][2]
+        left[part] = mean / evidence
     return left
 
 
-TEACHERS = 2**14
+def normal_cdf(x: Floats) -> Floats:
+    """P(Z <= x) of a standard normal Z, exact in the lower tail too. By `math`: scipy takes longer to import
+    than most releases to fit.
+
+    >>> normal_cdf(np.array([-40.0, -1.0, 0.0, 1.0])).round(6).tolist()
+    [0.0, 0.158655, 0.5, 0.841345]
+    """
+    return np.fromiter(map(math.erfc, (x * -math.sqrt(0.5)).tolist()), np.float64, len(x)) / 2
+
+
+SAMPLE = 2**14  # splits that the weights are fitted to
 PRIOR = np.array([0.5, 0.25, 0.25])  # before any split was seen; worth four splits
 
 
-def _stories(pair: Siblings) -> tuple[Floats, Floats]:
-    """How likely each story makes what was seen, and the mean of x under it."""
+def _components(pair: Siblings) -> tuple[Floats, Floats]:
+    """The likelihood of what was counted under each component, and the posterior mean of x under it."""
     p, f, seen = pair.parent, pair.room, clipped(pair)
     both = pair.left_variance + pair.right_variance
     tau2 = np.divide(pair.left_variance * pair.right_variance, both, out=np.zeros_like(both), where=both > 0)
@@ -170,7 +179,7 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats]:
     side = np.where(seen < 0, -1.0, 1.0)  # of the two tails the one that is not rounded to 1
     inside = np.abs(normal_cdf(side * (p - seen) / tau) - normal_cdf(side * -seen / tau))
     inside = np.maximum(inside, 1e-280)  # never nothing: then x is what was seen
-    stories = np.stack([one_side, even, inside / np.maximum(p, 1e-9)])
+    likelihoods = np.stack([one_side, even, inside / np.maximum(p, 1e-9)])
     means = np.stack(
         [
             p * np.divide(everything, 2 * one_side, out=np.full_like(p, 0.5), where=one_side > 0),
@@ -178,18 +187,18 @@ def _stories(pair: Siblings) -> tuple[Floats, Floats]:
             seen + tau2 * (nothing - everything) / inside,
         ]
     )
-    return stories, means
+    return likelihoods, means
 
 
-def _taught(pair: Siblings, stories: Floats) -> Floats:
-    """The weights of the stories among these splits, by four rounds of EM from PRIOR."""
+def _em_weights(pair: Siblings, likelihoods: Floats) -> Floats:
+    """The weights of the components among these splits, by four rounds of EM from PRIOR."""
     left, right = pair.left_variance, pair.right_variance
-    heard = 4 * pair.parent**2 * (left + right) > left * right  # rows are not far below their noise
-    real = heard & (pair.room > 0) & (pair.room < 1)
-    stories = stories[:, real & (stories.sum(axis=0) > 1e-200)]
+    above = 4 * pair.parent**2 * (left + right) > left * right  # rows are not far below their noise
+    real = above & (pair.room > 0) & (pair.room < 1)
+    likelihoods = likelihoods[:, real & (likelihoods.sum(axis=0) > 1e-200)]
     weights = PRIOR
     for _ in range(4):
-        told = weights[:, None] * stories
-        weights = 4 * PRIOR + (told / told.sum(axis=0)).sum(axis=1)
+        joint = weights[:, None] * likelihoods
+        weights = 4 * PRIOR + (joint / joint.sum(axis=0)).sum(axis=1)
         weights = weights / weights.sum()
     return np.round(weights, 6)

@@ -1,8 +1,8 @@
 """Decks of cards: indices in proportion to a measure, shuffled once and dealt in order.
 
-A deck with a card for each row deals every index as often as is due. For more rows than `MOST` it has fewer
-cards and begins again when they are dealt; its length is random then, so that columns that are dealt side by
-side do not meet again in the same order. To deal is to copy; to shuffle costs ten times as much.
+A deck with a card for each row deals every index as often as is due. For more than `MOST_CARDS` rows it has
+fewer cards and begins again when they are dealt; its length is random then, so that columns that are dealt
+side by side do not meet again in the same order. To deal is to copy; to shuffle costs ten times as much.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.numeric.sampling import Floats, Ints, shuffled, whole
 
-MOST = 2**18  # cards
+MOST_CARDS = 2**18  # cards
 
 
 class Deck:
@@ -40,7 +40,9 @@ class Deck:
         return np.concatenate([self._cards[start:], *[self._cards] * whole, self._cards[:left]])
 
 
-def deck(measure: Floats, rows: int, rng: np.random.Generator, most: int = MOST, first: int = 0) -> Deck:
+def deck(
+    measure: Floats, rows: int, rng: np.random.Generator, most: int = MOST_CARDS, first: int = 0
+) -> Deck:
     """A deck of first, first + 1, ... in proportion to a measure, to deal about so many rows of."""
     return Deck(first + shuffled(whole(measure, cards_for(rows, rng, most), rng), rng))
 
@@ -50,6 +52,6 @@ def dealt(decks: Sequence[Deck], counts: Ints) -> NDArray[Any]:
     return np.concatenate([own.deal(count) for own, count in zip(decks, counts.tolist(), strict=True)])
 
 
-def cards_for(rows: int, rng: np.random.Generator, most: int = MOST) -> int:
+def cards_for(rows: int, rng: np.random.Generator, most: int = MOST_CARDS) -> int:
     """How many cards to deal so many rows of: one each, else at most `most` and at least 7/8 of that."""
     return max(1, rows) if rows <= most else most - int(rng.integers(most // 8))

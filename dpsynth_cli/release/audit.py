@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.spec.spec import Spec, exact, public_document
+from dpsynth_cli.numbers import exact
+from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
 BOUND = (
@@ -48,19 +49,6 @@ REQUIRED = (
     "warnings",
 )
 OF_ANSWERS = ("transcript", "sampling_seed", "error_bounds")  # a release by groups has none
-
-
-def short(amount: Fraction) -> str:
-    """An exact decimal where there is one of reasonable length, else a rounded one.
-
-    >>> short(Fraction(1, 10)), short(Fraction(1, 3))
-    ('0.1', '0.333333')
-    """
-    for digits in range(13):
-        if (amount * 10**digits).denominator == 1:
-            scaled = str(int(amount * 10**digits)).rjust(digits + 1, "0")
-            return f"{scaled[:-digits]}.{scaled[-digits:]}" if digits else scaled
-    return f"{float(amount):.6g}"
 
 
 def guarantee(spec: Spec) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from functools import partial
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, scanned
-from dpsynth_cli.evaluate.utility import ROWS, utility
+from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.journal import refunding
@@ -55,7 +55,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 lambda done: progress("reading", done, scan.size),
             )
             count, blocks = found.released(spec.params.output, spec.rows)
-            made = Sample(ROWS)
+            made = Sample(SAMPLE_ROWS)
             pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
             try:
                 output = {
@@ -67,7 +67,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 recorded = {"dataset": spec.privacy.dataset, "hash": entry.hash}
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
-                real = partial(scanned, scan, spec.domain, ROWS, progress)
+                real = partial(scanned, scan, spec.domain, SAMPLE_ROWS, progress)
                 useful = utility(spec, real, made, progress)
                 charged = ledger.receipt(spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful)

@@ -21,11 +21,11 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
+from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer
-from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.synthesis import about, cost_of
-from dpsynth_cli.release.transcript import VERSION, Partial, Transcript
+from dpsynth_cli.release.transcript import VERSION, PartialTranscript, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
@@ -35,7 +35,7 @@ from dpsynth_cli.trusted.ledger.ledger import Ledger
 class Journal:
     """The record of a release that is under way."""
 
-    def __init__(self, dataset: str, ledger: Ledger, partial: Partial) -> None:
+    def __init__(self, dataset: str, ledger: Ledger, partial: PartialTranscript) -> None:
         self._dataset, self._ledger, self._partial = dataset, ledger, partial
         self._noted = self._last_note()
 
@@ -57,7 +57,9 @@ class Journal:
                     "conversion": reservation.conversion,
                 },
             }
-            return cls(spec.privacy.dataset, ledger, Partial.create(files.partial(release_id), header))
+            return cls(
+                spec.privacy.dataset, ledger, PartialTranscript.create(files.partial(release_id), header)
+            )
 
     @classmethod
     def resume(cls, spec: Spec, files: Files, ledger: Ledger) -> Journal:
@@ -143,11 +145,11 @@ class Journal:
         return last.number
 
 
-def _unfinished(spec: Spec, files: Files) -> Partial:
+def _unfinished(spec: Spec, files: Files) -> PartialTranscript:
     """The oldest unfinished release of this output whose process is gone."""
     other_spec = alive = False
     for path in files.partials():
-        partial = Partial.reopen(path)
+        partial = PartialTranscript.reopen(path)
         if partial is None:
             alive = True
         elif partial.header["spec"] != public_document(spec.effective):
@@ -210,4 +212,4 @@ def _spent(spec: Spec) -> tuple[str, str]:
     if privacy.epsilon is None:
         return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
     finish = "Then finish it with the same command and --resume: that costs nothing more."
-    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish
+    return f"epsilon = {exact(privacy.epsilon)} of {privacy.dataset} was spent.", finish

@@ -18,6 +18,7 @@ import numpy as np
 from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Model, Progress, Question, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files
@@ -247,7 +248,7 @@ def cost_of(spec: Spec) -> Cost:
     return Cost(
         accountant.total,
         Unit(accountant.currency, privacy.neighbours),
-        audit.short(privacy.budget),
+        exact(privacy.budget),
         None if privacy.delta is None else str(float(privacy.delta)),
     )
 

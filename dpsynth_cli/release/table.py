@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.evaluate.utility import ROWS, utility
+from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.journal import Journal, refunding
@@ -84,13 +84,13 @@ def _finish(
     started: float,
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
-    passes = Passes(scan, spec.domain, engine, ROWS if spec.evaluation.metrics else 0, progress)
+    passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
     outcome = run(spec, replace(ask, progress=progress), bill)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
-    transcript, made = journal.transcript(), Sample(ROWS)
+    transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
     pending, public = compose(spec, transcript, outcome, files, progress, made.add)
 
     # Publish: the steward's copy has what was measured on real rows; all files in place together.

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
+from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Answer, Ints, about, as_json
@@ -70,7 +71,7 @@ def load(path: Path) -> tuple[Transcript, str]:
     return Transcript(document, answers), sha256(data)
 
 
-class Partial:
+class PartialTranscript:
     """The unfinished transcript of a release that is under way; locked while its process lives."""
 
     def __init__(self, path: Path, file: BinaryIO, header: dict[str, Any], answers: list[tuple[Any, Answer]]):
@@ -80,7 +81,7 @@ class Partial:
         self._hashed = [hashlib.sha256()]  # of no answer, of the first, of the first two, ...
 
     @classmethod
-    def create(cls, path: Path, header: dict[str, Any]) -> Partial:
+    def create(cls, path: Path, header: dict[str, Any]) -> PartialTranscript:
         """A new one, for its owner only; under its name once it has its header, and locked."""
         new = path.with_name(f"{path.name}.new")
         file = os.fdopen(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
@@ -92,11 +93,11 @@ class Partial:
         except BaseException:
             new.unlink(missing_ok=True)
             raise
-        partial._sync_folder()
+        sync_folder(path.parent)
         return partial
 
     @classmethod
-    def reopen(cls, path: Path) -> Partial | None:
+    def reopen(cls, path: Path) -> PartialTranscript | None:
         """One that a dead process left, with its complete answers; None if its process is alive, or if it
         does not even have a header (nothing was asked then).
         """
@@ -153,22 +154,17 @@ class Partial:
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".rewrite")
         fresh.unlink(missing_ok=True)
-        other = Partial.create(fresh, self.header)
+        other = PartialTranscript.create(fresh, self.header)
         for question, answer in self.answers:
             other._append(question, answer)
         other._sync()
         os.replace(fresh, self.path)
-        self._sync_folder()
+        sync_folder(self.path.parent)
         self._file.close()
         self._file, self._writer = other._file, other._writer
 
     def _append(self, question: Any, answer: Answer) -> None:
         self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(about(question, answer))})
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
 
     def _sync(self) -> None:
         self._file.flush()

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
+from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.errors import FileError
 
@@ -52,7 +53,7 @@ class Pending:
             if dated is not None:
                 os.utime(self._file, (dated, dated))
             os.replace(self._file, self.path)
-            _sync_folder(self._file.parent)
+            sync_folder(self._file.parent)
         except OSError as error:
             self.discard()
             raise _cannot_write(self.path, error) from None
@@ -298,14 +299,6 @@ def _to_standard_output(file: BinaryIO) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
             raise _cannot_write("standard output", error) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _cannot_write(path: str, error: OSError) -> FileError:

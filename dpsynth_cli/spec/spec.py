@@ -11,13 +11,13 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
+from dpsynth_cli.numbers import exact
 from dpsynth_cli.spec.columns import column_document, read_columns
 from dpsynth_cli.spec.evaluate import Evaluation, evaluation_document, read_evaluation
 from dpsynth_cli.spec.mechanism import param_document, read_params, read_split, read_strata
@@ -144,17 +144,6 @@ def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
     """
     public = {key: value for key, value in effective.items() if key != "input"}
     return public | {"output": os.path.basename(public["output"])}
-
-
-def exact(value: Fraction) -> str:
-    """A finite decimal as text, so that Fraction gives it back.
-
-    >>> exact(Fraction("0.10")), exact(Fraction("1e-9")), exact(Fraction(100))
-    ('0.1', '1E-9', '100')
-    """
-    context = Context(prec=2000)
-    short = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
-    return format(short, "f") if -6 <= short.adjusted() <= 15 else str(short)
 
 
 def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:

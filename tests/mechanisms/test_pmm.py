@@ -201,8 +201,8 @@ def test_the_same_answers_and_seed_give_the_same_rows_and_blocks_are_alike():
     model = pmm.run(ask, omega, pmm.Params(), STAGES)
     one, other = drawn(model, 500, seed=3), drawn(model, 500, seed=3)
     assert all((one[name] == other[name]).all() for name in one)
-    blocks = list(model.draw(3 * pmm.ROWS // 2, np.random.default_rng(0)))
-    assert [len(block["x"]) for block in blocks] == [3 * pmm.ROWS // 4] * 2
+    blocks = list(model.draw(3 * pmm.BLOCK_ROWS // 2, np.random.default_rng(0)))
+    assert [len(block["x"]) for block in blocks] == [3 * pmm.BLOCK_ROWS // 4] * 2
     means = [block["x"].mean() / GRID for block in blocks]
     assert abs(means[0] - means[1]) < 0.01
     halves = blocks[0]["x"][:1000].mean() / blocks[0]["x"].mean()

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import psmm
-from dpsynth_cli.mechanisms.psmm import MECHANISM, ROWS, Params, fits
+from dpsynth_cli.mechanisms.psmm import BLOCK_ROWS, MECHANISM, Params, fits
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import closest, closest_by_flow
 from dpsynth_cli.questions import Asking
@@ -178,7 +178,7 @@ def test_a_release_has_exactly_n_rows_or_as_many_as_asked_for_in_proportion():
     assert np.abs(counts(more) / 100 - counts(own)).max() < 8
 
 
-@pytest.mark.parametrize("rows", [1000, 2 * ROWS])
+@pytest.mark.parametrize("rows", [1000, 2 * BLOCK_ROWS])
 def test_the_points_of_a_cell_fill_it_evenly_from_a_random_start(rows):
     """Independent points would leave some of the 100 strips and boxes with a third less than their part."""
     omega = square("replace_one")
@@ -200,10 +200,10 @@ def test_the_points_of_a_cell_fill_it_evenly_from_a_random_start(rows):
 def test_many_rows_come_in_blocks_that_add_up():
     omega = square("replace_one")
     model, _, _ = released(omega, clusters(500))
-    rows = 3 * ROWS + 17
+    rows = 3 * BLOCK_ROWS + 17
     sizes = [len(block["x"]) for block in model.draw(rows, np.random.default_rng(0))]
     assert sum(sizes) == rows
-    assert max(sizes) < 1.01 * ROWS
+    assert max(sizes) < 1.01 * BLOCK_ROWS
 
 
 def test_rows_come_in_random_order():

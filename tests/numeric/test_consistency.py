@@ -132,7 +132,7 @@ def test_measured_counts_are_kept_as_they_are_and_the_others_are_sums():
 
 
 def integrated(seen, p, tau, f, weights):
-    """The posterior mean by numerical integration of the three stories."""
+    """The posterior mean by numerical integration of the three components."""
     natural = f * (1 - f) * p
 
     def normal(x, sd):
@@ -154,9 +154,9 @@ def integrated(seen, p, tau, f, weights):
     ("seen", "p", "tau", "f"),
     [(3, 10, 4, 0.5), (-2, 40, 6, 0.5), (25, 40, 6, 0.25), (39, 40, 3, 0.5), (200, 400, 30, 0.7)],
 )
-def test_the_posterior_mean_is_the_integral_of_its_stories(seen, p, tau, f, monkeypatch):
+def test_the_posterior_mean_is_the_integral_over_its_components(seen, p, tau, f, monkeypatch):
     weights = np.array([0.5, 0.3, 0.2])
-    monkeypatch.setattr(consistency, "_taught", lambda *_: weights)
+    monkeypatch.setattr(consistency, "_em_weights", lambda *_: weights)
     variance = 2.0 * tau**2  # of each child: half of it is left when their sum is known
     pair = Siblings(*(np.array([x], float) for x in (seen, p - seen, variance, variance, p, f)))
     assert posterior(pair)[0] == pytest.approx(integrated(seen, p, tau, f, weights), rel=1e-6, abs=1e-6)
@@ -175,7 +175,7 @@ def split_all(truth, sd, rng, rule=posterior):
 
 
 @pytest.mark.parametrize(("kind", "better"), [("one side", 0.7), ("even", 0.5), ("anything", 1.0)])
-def test_the_posterior_learns_which_story_a_level_tells(kind, better, monkeypatch):
+def test_the_posterior_learns_which_component_a_level_is_of(kind, better, monkeypatch):
     rng = np.random.default_rng(0)
     p = np.full(4000, 60)
     left = {
@@ -190,7 +190,7 @@ def test_the_posterior_learns_which_story_a_level_tells(kind, better, monkeypatc
 
     learnt = error(posterior)
     assert learnt < better * error(clipped)
-    monkeypatch.setattr(consistency, "_taught", lambda *_: consistency.PRIOR)
+    monkeypatch.setattr(consistency, "_em_weights", lambda *_: consistency.PRIOR)
     assert learnt < 0.99 * error(posterior)
 
 
@@ -225,9 +225,9 @@ def test_the_posterior_is_the_same_from_left_and_from_right(seen, p, tau, f, par
 def test_a_level_is_treated_the_same_in_one_piece_and_in_many(monkeypatch):
     rng = np.random.default_rng(3)
     truth = rng.poisson(5, (5000, 2)).astype(float)
-    monkeypatch.setattr(consistency, "_taught", lambda *_: np.array([0.3, 0.3, 0.4]))
+    monkeypatch.setattr(consistency, "_em_weights", lambda *_: np.array([0.3, 0.3, 0.4]))
     one = split_all(truth, 3.0, np.random.default_rng(1))
-    monkeypatch.setattr(consistency, "TEACHERS", 7)
+    monkeypatch.setattr(consistency, "SAMPLE", 7)
     assert np.array_equal(one, split_all(truth, 3.0, np.random.default_rng(1)))
 
 

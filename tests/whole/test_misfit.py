@@ -22,7 +22,7 @@ from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
 from dpsynth_cli.release.imagine import imagine
 from dpsynth_cli.release.predict import predict
-from dpsynth_cli.release.transcript import Partial, Transcript, about, load
+from dpsynth_cli.release.transcript import PartialTranscript, Transcript, about, load
 from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.trusted.core import prices
 from dpsynth_cli.trusted.core.accountant import Accountant
@@ -88,7 +88,7 @@ def test_other_expected_counts_in_a_transcript_are_found(dpsynth, people, tmp_pa
 
 def test_a_release_that_is_cut_off_asks_no_misfit_twice(dpsynth, people, tmp_path, marginals, monkeypatch):
     people()
-    record, given = Partial.record, []
+    record, given = PartialTranscript.record, []
 
     def stopped(self, question, answer):
         record(self, question, answer)
@@ -97,7 +97,7 @@ def test_a_release_that_is_cut_off_asks_no_misfit_twice(dpsynth, people, tmp_pat
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Partial, "record", stopped)
+        patched.setattr(PartialTranscript, "record", stopped)
         assert dpsynth("release", "spec.yaml").code == 130
     ran = dpsynth("release", "spec.yaml", "--resume")
     assert ran.code == 0, ran.err
@@ -121,7 +121,7 @@ def test_a_million_expected_counts_are_soon_priced_written_and_read(tmp_path):
     question, omega = large()
     start = time.process_time()
     charge = charge_for(question, omega, Accountant.pure(Fraction(1)))
-    partial = Partial.create(tmp_path / "p", {"dpsynth_transcript": 1})
+    partial = PartialTranscript.create(tmp_path / "p", {"dpsynth_transcript": 1})
     answer = Answer(np.arange(250), charge.lengths, charge.price.noise, charge.price.sd)
     partial.record(question, answer)
     (tmp_path / "t").write_bytes(partial.transcript().as_bytes())
@@ -133,13 +133,13 @@ def test_a_million_expected_counts_are_soon_priced_written_and_read(tmp_path):
     assert text < 5 * 10**6  # four digits and a comma
     assert (tmp_path / "p").stat().st_size < 1.2 * text
     assert (tmp_path / "t").stat().st_size < 2.4 * text  # Arrow has a file's words at both of its ends
-    with closing(Partial.reopen(tmp_path / "p")) as reopened:
+    with closing(PartialTranscript.reopen(tmp_path / "p")) as reopened:
         assert reopened.answers[0][0] == again
 
 
 def test_the_digest_of_answers_is_that_of_all_of_them_in_order(tmp_path):
     """It is kept from answer to answer: a million integers are hashed once."""
-    partial = Partial.create(tmp_path / "p", {"dpsynth_transcript": 1})
+    partial = PartialTranscript.create(tmp_path / "p", {"dpsynth_transcript": 1})
     question, _ = large(4000)
     whole, seen = hashlib.sha256(), []
     seen.append(whole.hexdigest())

@@ -44,7 +44,7 @@ def times_found(first: dict, last: dict, entries: list[chain.Entry], salts: list
                 for salt in (salts[number],) if salts else SALTS:
                     own = chain.entry_hash(
                         entry.number, text, entry.dataset, entry.kind, entry.release,
-                        chain.canonical(entry.payload), salt, previous,
+                        chain.canonical(entry.payload).decode(), salt, previous,
                     )  # fmt: skip
                     following[own, at] = (*path, text)
         known = following

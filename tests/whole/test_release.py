@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.transcript import Partial, load
+from dpsynth_cli.release.transcript import PartialTranscript, load
 from tests.conftest import ROOT
 
 EVERY = sorted(name for name, one in mechanisms().items() if not one.stream)  # streams: test_stream.py
@@ -202,22 +202,22 @@ def test_cut_off_files_are_found(dpsynth, released, name):
 
 KILLED = """
 import os, signal, sys
-from dpsynth_cli.release.transcript import Partial
+from dpsynth_cli.release.transcript import PartialTranscript
 from dpsynth_cli.release import table as release
 point, count = sys.argv[1], int(sys.argv[2])
 def die(*words, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 if point == "answer":
-    record = Partial.record
+    record = PartialTranscript.record
     def after(self, question, answer):
         record(self, question, answer)
         if len(self.answers) >= count:
             die()
-    Partial.record = after
+    PartialTranscript.record = after
 elif point == "compose":
     release.compose = die
 elif point == "published":
-    Partial.remove = die
+    PartialTranscript.remove = die
 elif point == "commit":
     from dpsynth_cli.trusted.ledger.ledger import Ledger
     commit = Ledger.commit
@@ -247,9 +247,9 @@ def test_killed_anywhere_then_resumed_same_answers_one_charge(dpsynth, people, t
     killed(tmp_path, point, count)
     partial = next((tmp_path / "out").glob(".people.*.partial"))
     assert partial.stat().st_mode & 0o077 == 0
-    from dpsynth_cli.release.transcript import Partial
+    from dpsynth_cli.release.transcript import PartialTranscript
 
-    before = Partial.reopen(partial)
+    before = PartialTranscript.reopen(partial)
     kept = [answer.values for _, answer in before.answers]
     before.close()
     if point == "answer":
@@ -310,14 +310,14 @@ def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch)
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     people("marginals")
-    created = Partial.create
+    created = PartialTranscript.create
 
     def aborted(path, header):
         with Ledger(tmp_path / "ledger.sqlite") as ledger:
             ledger.abort(header["release"]["id"], "somebody else")
         return created(path, header)
 
-    monkeypatch.setattr(Partial, "create", aborted)
+    monkeypatch.setattr(PartialTranscript, "create", aborted)
     monkeypatch.setattr(releases, "sum_over", None)
     ran = dpsynth("release", "spec.yaml")
     assert ran.code == 4
@@ -358,7 +358,7 @@ def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, tmp_path, m
         raise OSError(28, "No space left on device", "people")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Partial, "create", full)
+        patched.setattr(PartialTranscript, "create", full)
         ran = dpsynth("release", spec)
     assert ran.code == 5
     assert ran.err == "Error: people: No space left on device.\nNothing was spent.\n"

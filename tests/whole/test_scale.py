@@ -42,7 +42,7 @@ room, pieces, small, large = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.arg
 threading.stack_size(2**18)
 if pieces == "small":
     read.open_scan.__kwdefaults__["_block"] = 2**16
-    read_parquet.BATCH = write.GROUP = drawing.ROWS = memory.MOST = 2**12
+    read_parquet.BATCH = write.GROUP = drawing.BLOCK_ROWS = memory.MOST_BYTES = 2**12
 
 def release(table):
     sys.argv = ["dpsynth", "release", "spec.yaml", "-i", table, "-q"]

@@ -24,7 +24,6 @@ from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.conftest import ROOT
-from tests.trusted.stream.test_state import as_version_1
 
 SPEC = """\
 dpsynth: 1
@@ -394,24 +393,6 @@ def test_a_stream_keeps_its_spec_but_a_snapshot_may_go_elsewhere(dpsynth, visits
 # --- the state's file ----------------------------------------------------------------------------------
 
 EVERY_PUSH = "releases_per_doubling: 10000"
-
-
-def test_a_stream_goes_on_from_a_state_in_the_older_form(dpsynth, visits, tmp_path, monkeypatch):
-    visits("100000", more=EVERY_PUSH)
-    watched = Watched(tmp_path)
-    stream.init(watched.spec, watched.ledger)
-    with monkeypatch.context() as before:
-        before.setattr(StreamState, "as_bytes", as_version_1)
-        for push in range(18):
-            stream.push(watched.spec, watched.ledger, str(tmp_path / "day_2.csv"), f"before {push}")
-    assert sum(part.rows for part in state_of(tmp_path).open) == 80 * 3  # of releases 16 to 18
-    path = tmp_path / "ledger.sqlite.streams/visits.state"
-    assert path.read_bytes().startswith(b"ARROW1")
-    for day in range(1, 7):
-        now = pushed(dpsynth, day, "--publish")
-    assert not path.read_bytes().startswith(b"ARROW1")
-    assert now["snapshot"]["rows"] == 80 * 18 + 40 * 21
-    assert dpsynth("verify", "out/visits.audit.json").code == 0
 
 
 def test_a_state_has_less_than_two_bytes_an_event(visits, tmp_path):

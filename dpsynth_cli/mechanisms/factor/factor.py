@@ -26,7 +26,7 @@ from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.mechanisms.factor.links import Link, link, settled
-from dpsynth_cli.mechanisms.factor.printed import FACTORS, MOST, by_rows
+from dpsynth_cli.mechanisms.factor.printed import FACTORS, MOST_SCORES, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute, joined
@@ -101,9 +101,9 @@ class Latent:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     notes: tuple[str, ...] = ()
-    rows = params.release == "rows" and sizes.total * (params.factors or FACTORS) <= MOST
+    rows = params.release == "rows" and sizes.total * (params.factors or FACTORS) <= MOST_SCORES
     if params.release == "rows" and not rows:
-        notes = (f"more than {MOST:,} coordinates for a release by rows: released as a model",)
+        notes = (f"more than {MOST_SCORES:,} coordinates for a release by rows: released as a model",)
     stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
     first, second, *third = budget.split(rest, [split[stage] for stage in stages])
     widths = [min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled]

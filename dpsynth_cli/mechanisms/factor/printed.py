@@ -20,7 +20,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.factor.latent import residual
 from dpsynth_cli.mechanisms.factor.links import settled
 from dpsynth_cli.mechanisms.shared.attributes import Attribute
-from dpsynth_cli.mechanisms.shared.drawing import ROWS
+from dpsynth_cli.mechanisms.shared.drawing import BLOCK_ROWS
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import rounded
 from dpsynth_cli.numeric.sampling import whole
@@ -28,7 +28,7 @@ from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Answer, Ask, Block, Floats, Ints, Model, Question, RowScores
 
 FACTORS = 3
-MOST = 2**24  # rows times factors: they are held in memory and in the transcript
+MOST_SCORES = 2**24  # rows times factors: they are held in memory and in the transcript
 HIGHEST = 3.0  # of a latent score, in standard deviations
 SCORE, WEIGHT = 255, 1024  # the integers that stand for HIGHEST and for a weight of 1
 CLIP = 1.5  # of a row's norm, in units of its root mean square
@@ -119,8 +119,8 @@ def by_rows(ask: Ask, attributes: list[Attribute], gram: Answer, share: Fraction
     deviation = np.sqrt(np.maximum((vectors**2) @ spread, 1e-12))
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        for start in range(0, rows, ROWS):
-            count = min(ROWS, rows - start)
+        for start in range(0, rows, BLOCK_ROWS):
+            count = min(BLOCK_ROWS, rows - start)
             mine = w[start : start + count] if rows == n else w[rng.integers(n, size=count)] if n else w
             x = vectors @ np.resize(mine, (count, len(found))).T / deviation[:, None]
             yield {

@@ -27,7 +27,9 @@ from dpsynth_cli.numeric.spectrum import Axes
 from dpsynth_cli.numeric.transport import closest, effort
 from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
 
-MOST = 3  # axes that are counted if the spec does not say: with more, cells would be too many for the rows
+MOST_AXES = (
+    3  # axes that are counted if the spec does not say: with more, cells would be too many for the rows
+)
 SIGMAS = 4
 DEEPEST = 20
 SECONDS = 60.0  # what psmm may take at worst, in all
@@ -57,7 +59,7 @@ class Measure:
 
 def box(found: Axes, mean: Floats, dimension: int | None) -> Box:
     """The box about a mean along all axes that the spec asks for, else along the first three."""
-    count = len(found) if dimension is not None else min(len(found), MOST)
+    count = len(found) if dimension is not None else min(len(found), MOST_AXES)
     vectors = rounded(found.vectors[:, :count])
     centre, far = mean @ vectors, reach(vectors)
     half = SIGMAS * np.sqrt(np.maximum(found.seen[:count], found.edge))

@@ -129,7 +129,7 @@ def _coordinates(omega: Domain) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Stages:
     """The questions of one round by their steps, the share left for counts, and the edge to expect."""
 
     asked: dict[str, Question]
@@ -140,7 +140,7 @@ class Plan:
 
 def _plan(
     ask: Ask, omega: Domain, params: Params, split: Mapping[str, float], rest: Fraction, rows: Floats
-) -> Plan:
+) -> Stages:
     """Shares by the split; what is not asked for is spent on the rest.
 
     A public rule: moments are left out where even the noise edge would be too large for anything to stand
@@ -175,11 +175,11 @@ def _plan(
     mean, *missing = budget.split(shares["mean"], [4 * d] + [1] * len(nullable))
     asked["mean"] = moments("mean", 1, mean, by)
     asked |= noisy_sums.rate_questions(omega, dict(zip(nullable, missing, strict=True)))
-    return Plan(asked, shares.get("counts"), edge)
+    return Stages(asked, shares.get("counts"), edge)
 
 
 def _account(
-    plan: Plan, spreads: Sequence[Spread], boxes: Sequence[Box], params: Params
+    plan: Stages, spreads: Sequence[Spread], boxes: Sequence[Box], params: Params
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """What was chosen and why, from private numbers and public rules only."""
     facts: dict[str, Any] = {"dimension": 0, "inside": params.inside if spreads else "means only"}

@@ -19,12 +19,12 @@ from dpsynth_cli.numeric.projection import balanced, chosen, finely, normals, ro
 from dpsynth_cli.numeric.sampling import portions, shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
-ROWS, NUMBERS = 2**17, 2**23  # of a block
+BLOCK_ROWS, NUMBERS = 2**17, 2**23  # of a block
 PILOT = 2**13  # points of all classes by which categories are weighed; an eighth of it for a class at least
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class ClassModel:
     """A class: y = beside + V x' + F g + s e, with x' uniform in a cell of the measure and g, e normal."""
 
     measure: Measure
@@ -35,30 +35,32 @@ class Piece:
     sd: Floats
 
 
-def normal(omega: Domain, n: float, mean: Floats, spread: Spread | None) -> Piece:
+def normal(omega: Domain, n: float, mean: Floats, spread: Spread | None) -> ClassModel:
     """Normal along all axes, and independently what the columns have left."""
     one = Measure(np.array([n]), np.zeros((1, 0)), np.zeros(0))
     none = np.zeros((len(mean), 0))
     if spread is None:
-        return Piece(one, mean, rounded(mean), none, none, np.zeros(len(mean)))
+        return ClassModel(one, mean, rounded(mean), none, none, np.zeros(len(mean)))
     # Choosing a category gives its coordinates what they have left; and nothing may be far below 0.
     nominal = np.repeat([c.type == "nominal" for c in omega.modelled], [c.width for c in omega.modelled])
     left = np.where(nominal, 0.0, np.sqrt(spread.left))
     long = np.sqrt((spread.factor**2).sum(axis=1))
     shorter = np.where(nominal, np.minimum(1.0, mean / np.maximum(long, 1e-12)), 1.0)
-    return Piece(one, mean, rounded(mean), none, rounded(spread.factor * shorter[:, None]), rounded(left))
+    return ClassModel(
+        one, mean, rounded(mean), none, rounded(spread.factor * shorter[:, None]), rounded(left)
+    )
 
 
-def counted(inside: Measure, mean: Floats, spread: Spread, box: Box) -> Piece:
+def counted(inside: Measure, mean: Floats, spread: Spread, box: Box) -> ClassModel:
     """Counted along the first axes, normal along the others; what is left is left out, as in the paper."""
     found, vectors, c = spread.found, box.vectors, len(box.widths)
     factor = found.vectors[:, c:] * np.sqrt(found.values[c:])
     beside = mean - vectors @ (mean @ vectors)
-    return Piece(inside, mean, rounded(beside), vectors, rounded(factor), np.zeros(len(mean)))
+    return ClassModel(inside, mean, rounded(beside), vectors, rounded(factor), np.zeros(len(mean)))
 
 
 def drawing(
-    omega: Domain, pieces: Sequence[Piece], missing: Floats
+    omega: Domain, pieces: Sequence[ClassModel], missing: Floats
 ) -> Callable[[int, np.random.Generator], Iterator[Block]]:
     """Rows of all classes, mixed; `missing` is the part of each column that comes out missing."""
     mass = np.concatenate([piece.measure.mass for piece in pieces])
@@ -66,7 +68,7 @@ def drawing(
     start = np.cumsum([0] + [len(piece.measure.mass) for piece in pieces])
     owner = np.repeat(np.arange(len(pieces)), np.diff(start))
     d = len(pieces[0].mean)
-    block = max(1, min(ROWS, NUMBERS // max(1, d)))
+    block = max(1, min(BLOCK_ROWS, NUMBERS // max(1, d)))
     ends = np.cumsum([c.width for c in omega.modelled]).tolist()
     each = zip(omega.modelled, ends, strict=True)
     nominal = [slice(end - c.width, end) for c, end in each if c.type == "nominal"]
@@ -94,7 +96,9 @@ def drawing(
     return draw
 
 
-def _weights(piece: Piece, nominal: Sequence[slice], pilot: int, rng: np.random.Generator) -> list[Floats]:
+def _weights(
+    piece: ClassModel, nominal: Sequence[slice], pilot: int, rng: np.random.Generator
+) -> list[Floats]:
     """For each nominal column what to multiply its coordinates with, by a pilot."""
     if not nominal:
         return []
@@ -104,7 +108,7 @@ def _weights(piece: Piece, nominal: Sequence[slice], pilot: int, rng: np.random.
     return [balanced(y[at], piece.mean[at])[:, None] for at in nominal]
 
 
-def _points(piece: Piece, cell: Ints, rng: np.random.Generator) -> Floats:
+def _points(piece: ClassModel, cell: Ints, rng: np.random.Generator) -> Floats:
     y = piece.factor @ normals((piece.factor.shape[1], len(cell)), rng)
     y += piece.beside[:, None]
     if piece.vectors.shape[1]:

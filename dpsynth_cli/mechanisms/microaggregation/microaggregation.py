@@ -44,7 +44,7 @@ from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question
 
 RICH = 12  # rows a class for each row of noise in a pair table: below it marginals are the safer release
-ROWS = 20  # times the noise of a sum: what a cell has on average, at least
+ROWS_PER_NOISE = 20  # times the noise of a sum: what a cell has on average, at least
 MOST_AXES = 4
 SIGMAS = 1.8  # half the side of the box that the grid divides, in standard deviations of its axis
 WIDEST = 3000  # one-hot cells: their covariance is held and decomposed
@@ -169,7 +169,7 @@ def _scale(ask: Ask, omega: Domain, share: Fraction) -> float:
 
 def _affordable(n: float, noise: float, cells: int) -> int:
     """How many axes leave every cell rows enough, on average, for its noise."""
-    return max(0, min(MOST_AXES, math.floor(math.log(max(1.0, n / noise / ROWS), cells) + 1e-9)))
+    return max(0, min(MOST_AXES, math.floor(math.log(max(1.0, n / noise / ROWS_PER_NOISE), cells) + 1e-9)))
 
 
 def _cells(

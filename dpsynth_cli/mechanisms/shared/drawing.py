@@ -14,7 +14,7 @@ from dpsynth_cli.numeric.decks import Deck, cards_for
 from dpsynth_cli.numeric.sampling import shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
-ROWS = 2**17  # of a block
+BLOCK_ROWS = 2**17  # of a block
 
 Deal: TypeAlias = Callable[[int], Block]  # the next so many rows of a class
 
@@ -32,8 +32,8 @@ def by_class(
         labels = Deck(shuffled(counts, rng))
         due = [math.ceil(int(count) * rows / int(counts.sum())) for count in counts]
         deals = [begin(k, count, rng) if count else None for k, count in enumerate(due)]
-        for start in range(0, rows, ROWS):
-            label = labels.deal(min(ROWS, rows - start))
+        for start in range(0, rows, BLOCK_ROWS):
+            label = labels.deal(min(BLOCK_ROWS, rows - start))
             block = _block(label, deals)
             if omega.strata:
                 block[omega.strata] = label.astype(np.int64)

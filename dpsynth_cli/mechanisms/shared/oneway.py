@@ -28,7 +28,7 @@ from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
-from dpsynth_cli.numeric.decks import MOST, Deck, deck
+from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
@@ -62,7 +62,7 @@ class Marginal:
     masses: list[Floats]
 
     def deck(
-        self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None), most: int = MOST
+        self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None), most: int = MOST_CARDS
     ) -> Deck:
         """A deck of runs of class k (of these only), as many of each as its mass says."""
         mass = self.masses[k][runs]
@@ -147,7 +147,7 @@ def _weight(column: Column) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnPlan:
     """How one column is asked: its counted levels (none: code by code), and the share for spikes.
 
     `signed`: only by how much its upper half holds more rows than its lower; together with other columns.
@@ -162,10 +162,12 @@ class Plan:
 
 def _plan(
     ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None, signed: bool
-) -> Plan:
+) -> ColumnPlan:
     coarse = COARSE + column.nullable
     if column.categorical or column.bits <= coarse:
-        return Plan(column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)])
+        return ColumnPlan(
+            column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)]
+        )
     sd = ask.sd(_count(omega, Halves(column.name, coarse), share))
     rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + column.nullable
     fine = min(rich, DEEPEST) if rich >= coarse + 3 else coarse
@@ -173,7 +175,7 @@ def _plan(
         fine = column.bits
     fine = min(column.bits, depth or fine)
     if fine == 1 and signed and not column.nullable:
-        return Plan(column, (1,), [], signed=True)
+        return ColumnPlan(column, (1,), [], signed=True)
     levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
     spikes = None
     rest, look = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
@@ -185,7 +187,7 @@ def _plan(
         _count(omega, Halves(column.name, level), own)
         for level, own in zip(levels, budget.split(share, weights), strict=True)
     ]
-    return Plan(column, levels, questions, spikes)
+    return ColumnPlan(column, levels, questions, spikes)
 
 
 def _count(omega: Domain, axis: Axis, share: Fraction) -> Question:
@@ -203,7 +205,7 @@ def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
     return on_simplex(best, float((sizes.rows if omega.neighbours == "replace_one" else best).sum()))
 
 
-def _marginal(plan: Plan, answers: Sequence[Answer], totals: Floats) -> Marginal:
+def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Marginal:
     column = plan.column
     if not plan.levels:
         masses = [on_simplex(block, n) for block, n in zip(answers[0].blocks, totals, strict=True)]
@@ -234,7 +236,7 @@ def _nearer(answer: Answer, totals: Floats) -> Answer:
     return replace(answer, values=np.rint(counts).astype(np.int64).ravel())
 
 
-def _look(ask: Ask, omega: Domain, plan: Plan, marginal: Marginal) -> Question:
+def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Question:
     """The question about spikes: single codes, or as many pieces as may be, of every heavy run."""
     column, share = plan.column, plan.spikes
     assert share is not None

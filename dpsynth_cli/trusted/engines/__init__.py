@@ -9,9 +9,9 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.sums.tally import Partial, Tally
+from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
-Progress = Callable[[int], None]
+Advance = Callable[[int], None]  # told how many more bytes are read
 SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress, and watches
 
 
@@ -29,7 +29,7 @@ class Engine:
     watches: bool = False
 
 
-def summed(scan: Scan, omega: Domain, questions: Sequence[Question]) -> Partial:
+def summed(scan: Scan, omega: Domain, questions: Sequence[Question]) -> PartialSums:
     """The kernel that every engine shares: the sums over the rows of one scan, one piece at a time."""
     tally = Tally(questions, omega)
     names = columns_of(questions)

@@ -23,9 +23,9 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
-from dpsynth_cli.trusted.engines import Engine, Progress, summed
+from dpsynth_cli.trusted.engines import Advance, Engine, summed
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.sums.tally import Partial, Tally
+from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file
 SPILLING = ("target", "spill", "pause")
@@ -51,7 +51,7 @@ def sum_over(
     scan: Scan,
     omega: Domain,
     questions: Sequence[Question],
-    progress: Progress = lambda done: None,
+    progress: Advance = lambda done: None,
     part_size: int | None = None,
 ) -> tuple[list[Ints], int]:
     """The exact sums of the questions over all rows, and the number of rows."""
@@ -92,7 +92,7 @@ def sum_over(
     return tally.sums(), tally.rows
 
 
-def _work(part: Scan, omega: Domain, questions: Sequence[Question]) -> Partial | DpsynthError:
+def _work(part: Scan, omega: Domain, questions: Sequence[Question]) -> PartialSums | DpsynthError:
     """What runs on a worker. It never raises: Dask would log the error's text, which may quote a cell."""
     from distributed import get_worker
 

@@ -11,27 +11,27 @@ from typing import Protocol, TypeVar
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
-from dpsynth_cli.trusted.engines import Progress
+from dpsynth_cli.trusted.engines import Advance
 from dpsynth_cli.trusted.rows.scan import Piece, Rows
-from dpsynth_cli.trusted.sums.batch import Codes
+from dpsynth_cli.trusted.sums.batch import CodesByColumn
 from dpsynth_cli.trusted.sums.tally import Tally
 
 
 class Adds(Protocol):
     """What adds up rows: batch by batch, and merged by addition, so that no order matters."""
 
-    def add(self, codes: Codes, rows: int) -> None: ...
+    def add(self, codes: CodesByColumn, rows: int) -> None: ...
 
 
 A = TypeVar("A", bound=Adds)
-Watch = Callable[[Codes, int], None]  # of a piece's codes and its number, in any thread
+Watch = Callable[[CodesByColumn, int], None]  # of a piece's codes and its number, in any thread
 
 
 def sum_over(
     scan: Rows,
     omega: Domain,
     questions: Sequence[Question],
-    progress: Progress = lambda done: None,
+    progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
     workers: int | None = None,
 ) -> tuple[list[Ints], int]:
@@ -54,7 +54,7 @@ def sum_over(
 def added_up(
     scan: Rows,
     make: Callable[[], A],
-    progress: Progress = lambda done: None,
+    progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
     workers: int | None = None,
 ) -> list[A]:

@@ -12,7 +12,6 @@ published could be tried out: all words of an entry but its time may be known, a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError, VerificationError
+from dpsynth_cli.hashing import canonical, sha256
 
 FORMAT = 2
 START = "0" * 64
@@ -63,15 +63,6 @@ class Entry:
     hash: str
 
 
-def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, ASCII.
-
-    >>> canonical({"b": 1, "a": "é"})
-    '{"a":"\\\\u00e9","b":1}'
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def entry_hash(
     number: int, time: str, dataset: str, kind: str, release: str, payload: str, salt: str, previous: str
 ) -> str:
@@ -86,7 +77,7 @@ def entry_hash(
         "salt": salt,
         "previous": previous,
     }
-    return hashlib.sha256(canonical(said).encode("ascii")).hexdigest()
+    return sha256(canonical(said))
 
 
 # --- the file ----------------------------------------------------------------------------------------
@@ -234,7 +225,7 @@ def append(db: sqlite3.Connection, dataset: str, kind: str, release: str, payloa
     """Write the next entry, inside the caller's write transaction."""
     number, previous = head(db)
     time = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    text, salt = canonical(payload), secrets.token_hex(16)
+    text, salt = canonical(payload).decode(), secrets.token_hex(16)
     own = entry_hash(number + 1, time, dataset, kind, release, text, salt, previous)
     row = (number + 1, time, dataset, kind, release, text, salt, previous, own)
     db.execute(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)

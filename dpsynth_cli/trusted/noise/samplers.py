@@ -174,7 +174,7 @@ def discrete_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArr
 
 
 @dataclass(frozen=True)
-class GaussianPlan:
+class GaussianProposal:
     """How to accept with probability exp(-v^2/D), v = | |y| q - p |, by coins of one 16-bit word each.
 
     v^2 is written as A 2^unit + R, with A = ((v >> m)^2 >> l) below 2^24 and R the rest. A is
@@ -205,7 +205,7 @@ class GaussianPlan:
 
 
 @lru_cache(maxsize=256)
-def _gaussian_plan(sigma2: Fraction) -> GaussianPlan:
+def _gaussian_plan(sigma2: Fraction) -> GaussianProposal:
     # c = p/q: sigma rounded to an integer, or to one over an integer.
     p, q = (_root(sigma2), 1) if sigma2 >= 1 else (1, _root(1 / sigma2))
     d = 2 * sigma2 * q * q
@@ -225,7 +225,7 @@ def _gaussian_plan(sigma2: Fraction) -> GaussianPlan:
     assert largest < 1 << 24
     shifts = range(0, largest.bit_length(), 8)
     tables = tuple(_powers((1 << 2 * m + l + j) / d, min(256, (largest >> j) + 1)) for j in shifts)
-    return GaussianPlan(_laplace_coins(sigma2 * q / p), p, q, d, (far + p) // q, m, l, tables)
+    return GaussianProposal(_laplace_coins(sigma2 * q / p), p, q, d, (far + p) // q, m, l, tables)
 
 
 def _root(a: Fraction) -> int:
@@ -247,7 +247,7 @@ def _powers(x: Fraction, n: int) -> NDArray[np.uint16]:
     return first
 
 
-def _accepted(plan: GaussianPlan, y: NDArray[np.int64], source: Words) -> NDArray[np.bool_]:
+def _accepted(plan: GaussianProposal, y: NDArray[np.int64], source: Words) -> NDArray[np.bool_]:
     """For each proposal, whether it is kept: with probability exp(-v^2/D), exactly."""
     n, d = len(y), plan.d
     u = np.abs(y)

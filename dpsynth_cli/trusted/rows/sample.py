@@ -1,4 +1,4 @@
-"""Codes of rows that are looked at for the steward: all rows of a table, or an even sample of them.
+"""CodesByColumn of rows that are looked at for the steward: all rows of a table, or an even sample of them.
 
 What is made here from real rows is raw data. It goes to `evaluate`, whose figures are confidential.
 """
@@ -20,14 +20,14 @@ from dpsynth_cli.trusted.sums.tally import Tally
 
 BATCH = 2**16  # rows that are counted at once
 
-Codes: TypeAlias = dict[str, NDArray[Any]]
+CodesByColumn: TypeAlias = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Codes of the rows that are looked at, and how many rows the whole table has."""
+    """CodesByColumn of the rows that are looked at, and how many rows the whole table has."""
 
-    codes: Codes
+    codes: CodesByColumn
     rows: int
 
     def __len__(self) -> int:

@@ -23,7 +23,7 @@ from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
 from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.noise.words import SystemSource
-from dpsynth_cli.trusted.sums.batch import Codes, path_of
+from dpsynth_cli.trusted.sums.batch import CodesByColumn, path_of
 
 WAITING = 2**22  # codes of rows that wait to be counted
 
@@ -32,7 +32,7 @@ WAITING = 2**22  # codes of rows that wait to be counted
 class Leaves:
     """Leaf codes[i], by its path from the root, has counts[i] > 0 rows; leaves not named have none.
 
-    Codes rise.
+    CodesByColumn rise.
     """
 
     codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -72,7 +72,7 @@ class Gathered:
         self._waiting: list[np.ndarray] = []
         self._leaves = Leaves()
 
-    def add(self, codes: Codes, rows: int) -> None:
+    def add(self, codes: CodesByColumn, rows: int) -> None:
         if rows:
             self._waiting.append(path_of(self.partition, codes, self.omega))
             if sum(map(len, self._waiting)) >= WAITING:

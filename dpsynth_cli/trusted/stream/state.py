@@ -28,18 +28,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc
 
-from dpsynth_cli.arrow import to_numpy
+from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.questions import Answer, Ints, about
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.leaves import Leaves
 
-VERSION = 2
+VERSION = 1
 CODEC = pa.Codec("zstd")
-ARROW = b"ARROW1"
 Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 
 
@@ -98,14 +96,11 @@ class StreamState:
 
     @classmethod
     def of_bytes(cls, data: bytes) -> StreamState:
-        if data.startswith(ARROW):
-            said, everything = _of_version_1(data)
-        else:
-            text = zlib.decompressobj()
-            said = json.loads(text.decompress(data))
-            if said["dpsynth_stream"] != VERSION:
-                raise ValueError("another version")
-            everything = _unpacked(text.unused_data, *said["packed"])
+        text = zlib.decompressobj()
+        said = json.loads(text.decompress(data))
+        if said["dpsynth_stream"] != VERSION:
+            raise ValueError("another version")
+        everything = _unpacked(text.unused_data, *said["packed"])
 
         def array(place: list[int]) -> Ints:
             return np.array(everything[slice(*place)])
@@ -153,16 +148,6 @@ def _unpacked(data: bytes, width: int, count: int) -> Ints:
     return np.asarray((positive >> 1).view(np.int64) ^ -(positive & 1).view(np.int64))
 
 
-def _of_version_1(data: bytes) -> tuple[dict[str, Any], Ints]:
-    """The words and numbers of an Arrow file, as states were before: the next generation has the new form."""
-    reader = pa.ipc.open_file(data)
-    said = json.loads(zlib.decompress(reader.schema.metadata[b"dpsynth"]))
-    everything = np.array(to_numpy(reader.get_batch(0).column(0)))
-    for _, (start, end), _ in said["open"]:
-        everything[start:end] = np.diff(everything[start:end], prepend=0)
-    return said, everything
-
-
 class Store:
     """The state's file of one stream, and its place in the ledger."""
 
@@ -188,7 +173,7 @@ class Store:
     def begin(self, state: StreamState) -> None:
         """The first file of a stream that is not charged yet: nothing counts before `commit`."""
         self._write(self.path, state.as_bytes())
-        self._sync_folder()
+        sync_folder(self.path.parent)
 
     def uncommitted(self) -> StreamState | None:
         """A stream that was begun and has no generation yet: a crash came before its first one."""
@@ -206,7 +191,7 @@ class Store:
         state.generation += 1
         data = state.as_bytes()
         self._write(self._next, data)
-        self._sync_folder()
+        sync_folder(self.path.parent)
         payload = {"generation": state.generation, "commitment": _commitment(state.secret, data)}
         dataset = str(state.spec["privacy"]["dataset"])
         note = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted)
@@ -241,7 +226,7 @@ class Store:
     def _rename(self) -> None:
         try:
             os.replace(self._next, self.path)
-            self._sync_folder()
+            sync_folder(self.path.parent)
         except OSError as error:
             raise FileError(
                 f"cannot write {self.path}: {error.strerror}.",
@@ -262,13 +247,6 @@ class Store:
                 "Nothing was counted.",
                 "Make room, and run it again.",
             ) from None
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _commitment(secret: str, data: bytes) -> str:

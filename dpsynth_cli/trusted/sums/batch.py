@@ -18,7 +18,7 @@ from dpsynth_cli.questions import Affine, Axis, Cells, Ints, Moments, RowScores,
 from dpsynth_cli.trusted.core.shapes import axis_cells, cell_count
 from dpsynth_cli.trusted.sums.cells import between, centred, clipped, column_cells, holding, joined, spread
 
-Codes = Mapping[str, np.ndarray]
+CodesByColumn = Mapping[str, np.ndarray]
 SCORES = 2**12 - 1  # cells of a pack whose scores are looked up
 
 
@@ -38,7 +38,7 @@ class Pack:
 class Batch:
     """Rows of codes, a column each."""
 
-    def __init__(self, codes: Codes, rows: int, omega: Domain) -> None:
+    def __init__(self, codes: CodesByColumn, rows: int, omega: Domain) -> None:
         self.codes, self.rows, self.omega = codes, rows, omega
         self._cells: dict[Axis, np.ndarray] = {}
         self._packs: dict[tuple[tuple[Axis, ...], int], list[Pack]] = {}
@@ -149,12 +149,12 @@ def packed(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
     return [tuple(members) for _, members in groups]
 
 
-def cells_of(axis: Axis, codes: Codes, omega: Domain) -> np.ndarray:
+def cells_of(axis: Axis, codes: CodesByColumn, omega: Domain) -> np.ndarray:
     """The cell of each row on one axis."""
     return Batch(codes, _rows(codes), omega).cells(axis)
 
 
-def path_of(cells: Cells, codes: Codes, omega: Domain) -> np.ndarray:
+def path_of(cells: Cells, codes: CodesByColumn, omega: Domain) -> np.ndarray:
     """The cell number of each row in a partition."""
     return Batch(codes, _rows(codes), omega).path(cells)
 
@@ -172,5 +172,5 @@ def row_scores(statistic: RowScores, batch: Batch) -> Ints:
     return clipped(w, statistic.bound)
 
 
-def _rows(codes: Codes) -> int:
+def _rows(codes: CodesByColumn) -> int:
     return len(next(iter(codes.values())))

@@ -18,19 +18,19 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.scan import Piece
 
-MOST = 2**25  # bytes
+MOST_BYTES = 2**25  # bytes
 
 
 def fits(omega: Domain, rows: int) -> bool:
     """Whether so many rows would be kept."""
-    return rows * sum(kind.itemsize for kind in _kinds(omega).values()) <= MOST
+    return rows * sum(kind.itemsize for kind in _kinds(omega).values()) <= MOST_BYTES
 
 
 def _kinds(omega: Domain) -> dict[str, np.dtype[Any]]:
     return {column.name: np.min_scalar_type(column.codes - 1) for column in omega}
 
 
-class Softly:
+class BestEffort:
     """A watch of an engine that may fail without a loss to the sums: `whole` says whether it never did."""
 
     def __init__(self, watch: Callable[[Mapping[str, NDArray[Any]], int], None]) -> None:
@@ -49,7 +49,7 @@ class Memory:
 
     def __init__(self, omega: Domain, most: int | None = None) -> None:
         self._kinds = _kinds(omega)
-        self._room, self._rows = MOST if most is None else most, 0
+        self._room, self._rows = MOST_BYTES if most is None else most, 0
         self._pieces: dict[int, dict[str, NDArray[Any]]] = {}
         self._one_at_a_time = Lock()
 

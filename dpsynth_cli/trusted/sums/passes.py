@@ -15,7 +15,7 @@ from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.sums.memory import Memory, Softly
+from dpsynth_cli.trusted.sums.memory import BestEffort, Memory
 
 
 class Passes:
@@ -38,7 +38,7 @@ class Passes:
         # The first pass that reads every column is watched. A watch may fail without a loss to the sums.
         whole = set(columns_of(questions)) == {column.name for column in self._scan.columns}
         sample, memory = Sample(self._sample_rows), Memory(self._omega)
-        look, keep = Softly(sample.add), Softly(memory.keep)
+        look, keep = BestEffort(sample.add), BestEffort(memory.keep)
         watched = self._engine.watches and whole and not self._watched
         found, rows = self._engine.sum_over(
             self._scan,

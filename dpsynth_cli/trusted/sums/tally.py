@@ -26,11 +26,11 @@ from dpsynth_cli.questions import (
     Total,
 )
 from dpsynth_cli.trusted.core.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
-from dpsynth_cli.trusted.sums.batch import Batch, Codes, row_scores
+from dpsynth_cli.trusted.sums.batch import Batch, CodesByColumn, row_scores
 from dpsynth_cli.trusted.sums.products import cell_sums, gram, moments
 from dpsynth_cli.trusted.sums.tables import count, count_tables, distances
 
-Partial = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
+PartialSums = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 
 
 class Tally:
@@ -48,7 +48,7 @@ class Tally:
             if isinstance(question.statistic, RowScores):
                 self._rows_of[number] = []
 
-    def add(self, codes: Codes, rows: int) -> None:
+    def add(self, codes: CodesByColumn, rows: int) -> None:
         """Add a batch of rows."""
         self.rows += rows
         if rows == 0:
@@ -60,7 +60,7 @@ class Tally:
             elif number not in self._finer:
                 self._add(number, question, batch)
 
-    def partial(self) -> Partial:
+    def partial(self) -> PartialSums:
         """Rows and sums so far (row scores and the tables of a misfit as they are): all that another machine
         needs to know. Raw data."""
         found = list(self._sums)
@@ -68,7 +68,7 @@ class Tally:
             found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
         return self.rows, found
 
-    def merge(self, partial: Partial) -> None:
+    def merge(self, partial: PartialSums) -> None:
         """Add what another tally of the same questions found."""
         rows, sums = partial
         self.rows += rows

@@ -288,7 +288,7 @@ def test_by_rows_needs_a_public_number_of_rows_and_no_strata():
 
 
 def test_more_rows_than_fit_in_memory_are_released_as_a_model(monkeypatch):
-    monkeypatch.setattr(factor, "MOST", 1000)
+    monkeypatch.setattr(factor, "MOST_SCORES", 1000)
     model, _, recorded = release(table(2000), PUBLIC_N, 5.0, release="rows")
     assert "released as a model" in model.notes[0]
     assert not any(isinstance(q.statistic, RowScores) for q, _ in recorded)

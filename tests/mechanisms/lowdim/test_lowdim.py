@@ -373,7 +373,7 @@ def test_drawing_repeats_itself_and_comes_in_blocks():
     assert any((first[name] != other[name]).any() for name in first)
     sizes = [len(block["b"]) for block in model.draw(300_000, np.random.default_rng(0))]
     assert sum(sizes) == 300_000
-    assert max(sizes) <= pieces.ROWS + 100
+    assert max(sizes) <= pieces.BLOCK_ROWS + 100
 
 
 # --- tables and budgets that could break it ---------------------------------------------------------------

@@ -29,7 +29,7 @@ def weights(runs: int = 1000) -> Attribute:
 
 @pytest.mark.parametrize("rows", [1, 7, 3000, 50_000])
 def test_classes_are_as_large_as_is_due_and_each_has_its_own_rows(monkeypatch, rows):
-    monkeypatch.setattr(drawing, "ROWS", 1000)
+    monkeypatch.setattr(drawing, "BLOCK_ROWS", 1000)
     began = []
 
     def begin(k, count, rng):
@@ -46,7 +46,7 @@ def test_classes_are_as_large_as_is_due_and_each_has_its_own_rows(monkeypatch, r
 
 
 def test_a_long_table_has_its_classes_in_proportion(monkeypatch):
-    monkeypatch.setattr(decks, "MOST", 4096)
+    monkeypatch.setattr(decks, "MOST_CARDS", 4096)
     monkeypatch.setattr(drawing.cards_for, "__defaults__", (4096,))
     begin = lambda k, count, rng: lambda some: {"weight": np.zeros(some, np.int64)}  # noqa: E731
     made = drawn(Model(0, by_class(OMEGA, np.array([1.0, 2.0, 7.0]), begin)), 100_000)

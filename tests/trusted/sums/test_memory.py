@@ -66,6 +66,6 @@ def test_of_a_table_that_takes_more_room_nothing_is_kept():
     large = kept(ROWS * bytes_a_row - 1)
     assert not large.has(ROWS)
     assert list(large.pieces()) == []
-    most = memory.MOST // bytes_a_row
+    most = memory.MOST_BYTES // bytes_a_row
     assert memory.fits(OMEGA, most)
     assert not memory.fits(OMEGA, most + 1)
