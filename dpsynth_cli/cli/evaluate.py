@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpsynth_cli.cli.options import Json, Quiet, Set, SpecPath, loaded, print_json, progress_bar
-
-MOST_ROWS = 1_000_000
+from dpsynth_cli.evaluate.names import MOST_ROWS
 
 
 def command(
@@ -46,26 +45,22 @@ def command(
     For the steward: the numbers are computed from the real rows, so they are confidential. It costs no
     budget and writes nothing.
     """
-    from dpsynth_cli.domain import CsvOptions
-    from dpsynth_cli.evaluate import classifiers
-    from dpsynth_cli.evaluate.files import read_table
-    from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
+    from dpsynth_cli.evaluate.compare import compare
     from dpsynth_cli.evaluate.names import NAMES
 
     wanted = loaded(spec, set_, real, None, None)
-    domain = wanted.domain
-    names = NAMES if metrics == "all" else _names(metrics, NAMES)
-    target = target or domain.strata
-    check_target(domain, target)
-    if metrics != "all" and CLASSIFIERS in names:
-        classifiers.require()
-    kept, notes = chosen(names, domain, target)
+    names = None if metrics == "all" else _names(metrics, NAMES)
     with progress_bar(quiet or json) as progress:
-        made = read_table(synthetic, domain, CsvOptions(), rows, progress)
-        truth = read_table(wanted.input, domain, wanted.csv, rows, progress)
-        held_out = read_table(test, domain, wanted.csv, rows, progress) if test else None
-        found = judge(truth, made, domain, Judged(kept, target, references), held_out, progress)
-    report = {"confidential": True, "synthetic": synthetic, "real": wanted.input} | found | {"notes": notes}
+        report = compare(
+            wanted,
+            synthetic,
+            metrics=names,
+            target=target,
+            references=references,
+            rows=rows,
+            test=test,
+            progress=progress,
+        )
     if json:
         print_json(report)
     else:

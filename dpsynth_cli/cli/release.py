@@ -57,25 +57,18 @@ def command(
     before the first row is read.
     """
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.release import groups as grouped
-    from dpsynth_cli.release import table as releases
+    from dpsynth_cli.release.api import release as released
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     wanted = loaded(spec, set_, input, output, rows)
     if json and wanted.output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
-    groups = wanted.privacy.epsilon is None
-    if groups and engine != "local":
-        raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")
     with (
         _engine(engine, engine_address) as chosen,
         Ledger(ledger_path(ledger)) as book,
         progress_bar(quiet or wanted.output == "-") as progress,
     ):
-        if groups:
-            receipt = grouped.release(wanted, book, progress, resume)
-        else:
-            receipt = releases.release(wanted, book, progress, chosen, resume)
+        receipt = released(wanted, ledger=book, resume=resume, engine=chosen, progress=progress)
     public = receipt.public
     if json:
         print_json(

@@ -4,3 +4,4 @@ from __future__ import annotations
 
 NAMES = ("w1", "w1_2d", "sliced", "marginals", "moments", "propensity", "matches", "classifiers")
 QUICK = ("w1", "marginals", "moments")
+MOST_ROWS = 1_000_000  # of each table that are looked at

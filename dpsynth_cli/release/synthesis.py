@@ -30,6 +30,8 @@ from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.sums.tally import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import
+    import pandas as pd
+
     from dpsynth_cli.release.transcript import Transcript
     from dpsynth_cli.release.write import Pending
 
@@ -64,6 +66,17 @@ class Receipt:
     files: dict[str, str]
     public: dict[str, Any]
     ledger: dict[str, Any]  # for the steward: the entry of the charge, and what remains
+
+    def table(self) -> pd.DataFrame:
+        """The synthetic rows as a data frame, with the declared types."""
+        return read_frame(self.files["output"])
+
+
+def read_frame(path: str) -> pd.DataFrame:
+    """A synthetic file as a pandas data frame."""
+    import pandas as pd
+
+    return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)
 
 
 def run(spec: Spec, ask: Ask, bill: Bill) -> Outcome:
