@@ -12,8 +12,8 @@ help: ## Show this help
 
 $(BIN)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip 2>/dev/null || true
-	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --upgrade pip 2>/dev/null || true  # --group needs pip 25.1
+	@$(BIN)/python -m pip install --quiet -e . --group dev
 	@touch $@
 
 demo: $(BIN)/.installed ## Release a sample table and show the result
@@ -51,7 +51,7 @@ docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ a
 	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)
-	@uv pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.10 \
+	@uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.10 \
 	  --no-emit-index-url --no-header --quiet -o requirements-dev.lock
 
 wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it
