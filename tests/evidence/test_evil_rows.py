@@ -167,6 +167,17 @@ def test_all_evil_cells_of_parquet_take_little_time_and_memory(folder, name):
 
 
 @pytest.mark.slow
+def test_a_long_text_told_as_differences_to_itself_takes_little_memory(folder):
+    """A file of some kilobytes whose cells are a gigabyte together."""
+    table, cells = with_type(TABLE, "group", pa.string()), pa.array(["z" * 300_000] * 3000)
+    encoding = {"use_dictionary": False, "column_encoding": {"group": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table(table), folder / "plain.parquet", **encoding)
+    pq.write_table(pa.table(with_rows(table, "group", cells, 9)), folder / "t.parquet", **encoding)
+    usual, evil = cost(folder / "plain.parquet"), cost(folder / "t.parquet")
+    assert evil[1] < usual[1] + 4 * MEGABYTES
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("column", ["group", "age"])
 def test_a_million_different_labels_take_little_more_than_a_million_equal_ones(folder, kind, column):

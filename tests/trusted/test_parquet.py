@@ -143,6 +143,27 @@ def test_long_cells_say_nothing_and_are_cut_when_they_are_read(tmp_path, diction
     assert count_problems(scan).columns["s"] == missing
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("column", [LABELS, NUMBER], ids=lambda column: column.type)
+def test_text_as_differences_is_read_as_any_text(tmp_path, encoding, column):
+    """Writers turn to it when a dictionary is full: then pyarrow could not read the file by its labels."""
+    table = pa.table(
+        {"s": ["a", "0.5", "b", None, "x" * 100_000, "x" * 100_000, "1e9"] * 100, "more": range(700)}
+    )
+    pq.write_table(table, tmp_path / "plain.parquet")
+    expected = codes(tmp_path / "plain.parquet", column)
+    as_text = {"use_dictionary": False, "column_encoding": {"s": encoding, "more": "PLAIN"}}
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=300, **as_text)
+    assert codes(tmp_path / "t.parquet", column) == expected
+    (tmp_path / "many").mkdir()
+    for name, more in (("1", {}), ("2", as_text), ("3", {})):
+        pq.write_table(table, tmp_path / "many" / f"{name}.parquet", **more)
+    assert codes(tmp_path / "many", column) == expected * 3
+    scan = open_scan(str(tmp_path / "t.parquet"), (column,))
+    parts = [part.encode(piece)["s"] for part in scan.parts(1) for piece in part.pieces()]
+    assert np.concatenate(parts).tolist() == expected
+
+
 def test_a_declared_label_that_is_long_is_kept(tmp_path):
     label = "x" * (LONGEST + 10)
     pq.write_table(pa.table({"s": ["a", label, label + "x"]}), tmp_path / "t.parquet")

@@ -8,16 +8,18 @@ are cut as soon as they are read.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.rows.encode import Codes
-from dpsynth_cli.trusted.rows.parquet_form import check_pages, footer, group_rows, text_bytes
+from dpsynth_cli.trusted.rows.parquet_form import check_pages, delta_columns, footer, group_rows, text_bytes
 from dpsynth_cli.trusted.rows.scan import (
     Piece,
     Scan,
@@ -33,6 +35,7 @@ from dpsynth_cli.trusted.rows.values import readable
 BATCH = 2**17  # rows of a Parquet file in one piece
 VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
 TEXT = 2**25  # and the bytes of its text, as far as that follows from the row group's
+DELTA = 2**8  # rows, where a cell may take more than its part of the page
 BUFFER = 2**20  # bytes of each column that are read ahead
 
 
@@ -40,8 +43,9 @@ BUFFER = 2**20  # bytes of each column that are read ahead
 class _File:
     """Some row groups of a file: the number of the first, and how many rows each has.
 
-    `text` are the columns of text, which are read by their distinct labels, and `text_bytes` what they take
-    in each row group; `zones` are the time zones in which times are compared with categories.
+    `text` are the columns of text, which are read by their distinct labels but for those in `delta`, and
+    `text_bytes` what they take in each row group; `zones` are the time zones in which times are compared with
+    categories.
     """
 
     path: Path
@@ -51,6 +55,7 @@ class _File:
     bytes_a_row: float
     text: list[str]
     text_bytes: tuple[int, ...]
+    delta: tuple[tuple[str, ...], ...]
     zones: dict[str, str]
 
     @property
@@ -101,40 +106,41 @@ class ParquetScan:
         return min(BATCH, max(1, VALUES // max(1, len(self.columns))))
 
     def _batches(self) -> Iterator[Piece]:
-        from pyarrow import parquet
-
-        names = [column.name for column in self.columns]
-        longest = {
-            column.name: max(LONGEST, *(len(label.encode()) for label in column.categories), 0)
-            for column in self.columns
-        }
         for file in self._files:
             check_unchanged(file.path, file.stamp)
-            text = [name for name in file.text if name in longest]
-            with (
-                reading(str(file.path), ""),
-                # Read as it is decoded: else a whole row group's bytes are held at once.
-                parquet.ParquetFile(
-                    file.path,
-                    metadata=footer(file.path),
-                    read_dictionary=text,
-                    buffer_size=BUFFER,
-                    pre_buffer=False,
-                    coerce_int96_timestamp_unit="us",
-                ) as opened,
-            ):
+            with reading(str(file.path), ""), ExitStack() as stack:
+                about, opened = footer(file.path), {}
                 for i, rows in enumerate(file.groups):
-                    most = self._most
-                    if text:
-                        most = max(1, min(most, TEXT * rows // max(1, file.text_bytes[i])))
-                    for batch in opened.iter_batches(most, row_groups=[file.first + i], columns=names):
-                        changed = {name: shortened(batch.column(name), longest[name]) for name in text}
-                        for name, zone in file.zones.items():
-                            if name in longest:
-                                times = batch.column(name)
-                                changed[name] = times.cast(pa.timestamp(times.type.unit, zone))
-                        yield Piece(_changed(batch, changed), round(len(batch) * file.bytes_a_row))
+                    labels = tuple(n for n in self._text(file) if n not in file.delta[i])
+                    if labels not in opened:
+                        opened[labels] = stack.enter_context(_opened(file.path, about, labels))
+                    most = min(self._most, TEXT * rows // max(1, file.text_bytes[i]))
+                    if len(labels) < len(self._text(file)):
+                        most = min(most, DELTA)
+                    for batch in opened[labels].iter_batches(
+                        max(1, most), row_groups=[file.first + i], columns=self._names
+                    ):
+                        yield Piece(self._tidy(batch, file), round(len(batch) * file.bytes_a_row))
             check_unchanged(file.path, file.stamp)
+
+    def _text(self, file: _File) -> list[str]:
+        return [column.name for column in self.columns if column.name in file.text]
+
+    def _tidy(self, batch: pa.RecordBatch, file: _File) -> pa.RecordBatch:
+        """The same rows without cells of text too long to say anything, and with times in their zones."""
+        cells = []
+        for column, array in zip(self.columns, map(batch.column, self._names), strict=True):
+            if column.name in file.text:
+                labels = (len(label.encode()) for label in column.categories)
+                array = shortened(array, max(LONGEST, *labels, 0))
+            if column.name in file.zones:
+                array = array.cast(pa.timestamp(array.type.unit, file.zones[column.name]))
+            cells.append(array)
+        return pa.RecordBatch.from_arrays(cells, self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self.columns]
 
     def parts(self, size: int) -> Iterator[Scan]:
         for file in self._files:
@@ -151,6 +157,7 @@ class ParquetScan:
                     first=file.first + start,
                     groups=file.groups[start:end],
                     text_bytes=file.text_bytes[start:end],
+                    delta=file.delta[start:end],
                 )
                 part._files = [own]
                 yield part
@@ -186,14 +193,23 @@ class ParquetScan:
                 zones[column.name] = type.tz
         with reading(str(path), NOTHING_SPENT):
             groups, sizes = group_rows(about), text_bytes(about, text)
+            delta = delta_columns(about, text)
             check_pages(path, about, text)
-        return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), text, sizes, zones)
+        return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), text, sizes, delta, zones)
 
 
-def _changed(batch: pa.RecordBatch, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    """The same rows with other cells in some columns."""
-    names = batch.schema.names
-    return pa.RecordBatch.from_arrays([columns.get(name, batch.column(name)) for name in names], names)
+def _opened(path: Path, about: Any, labels: Sequence[str]) -> Any:
+    """The file, with these columns to be read by their labels."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        path,
+        metadata=about,
+        read_dictionary=list(labels),
+        buffer_size=BUFFER,
+        pre_buffer=False,  # read as it is decoded: else a whole row group's bytes are held at once
+        coerce_int96_timestamp_unit="us",
+    )
 
 
 def _joined(pieces: Sequence[Piece]) -> Sequence[Piece]:

@@ -61,6 +61,20 @@ def text_bytes(about: Any, names: Sequence[str]) -> tuple[int, ...]:
     )
 
 
+def delta_columns(about: Any, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Which of these columns hold text as differences, in each row group.
+
+    Such pages cannot be read by their labels, and may write a long cell out for every row. Some writers turn
+    to them when a dictionary is full: one label more, so that a row decides it.
+    """
+    leaves = _leaves(about, names)
+    chunks = ([about.row_group(i).column(leaf) for leaf in leaves] for i in range(about.num_row_groups))
+    return tuple(
+        tuple(one.path_in_schema for one in group if any("DELTA" in each for each in one.encodings))
+        for group in chunks
+    )
+
+
 def page_limit(columns: int) -> int:
     """How large a page of text may be: one of each column is in memory at a time.
 

@@ -8,8 +8,7 @@ category but one that has its very bytes.
 A batch that a kernel takes whole needs no patterns, which are slower than the kernel itself. That changes no
 value, because a kernel takes exactly the cells that fit its pattern (and reads the word nan as what is no
 number): `test_a_kernel_takes_exactly_the_numbers_that_fit_its_pattern`, and the same for times and for all
-short texts. `pyarrow.compute` is imported where it is needed: it takes as long as all else that a small file
-of numbers does.
+short texts. `pyarrow.compute` is imported when the first cell is read: a command that reads none starts sooner.
 """
 
 from __future__ import annotations
@@ -193,15 +192,15 @@ def _whole(array: pa.Array, kernels: tuple[Kernel, ...]) -> Values | None:
 
 
 def shortened(array: pa.Array, longest: int) -> pa.Array:
-    """A dictionary of text without its longer labels: in their place is one that says as little."""
+    """Text, or a dictionary of it, without longer cells: in their place is one that says as little."""
     from pyarrow import compute as pc
 
-    labels = array.dictionary
-    long = too_long(labels, longest)
-    if not long.any():
-        return array
-    labels = pc.if_else(from_numpy(long), pa.scalar("\0 too long", labels.type), labels)
-    return pa.DictionaryArray.from_arrays(array.indices, labels)
+    if pa.types.is_dictionary(array.type):
+        labels = array.dictionary
+        short = shortened(labels, longest)
+        return array if short is labels else pa.DictionaryArray.from_arrays(array.indices, short)
+    long = too_long(array, longest)
+    return pc.if_else(from_numpy(long), pa.scalar("\0 too long", array.type), array) if long.any() else array
 
 
 def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
@@ -216,9 +215,11 @@ def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
 
 def _without(array: pa.Array, which: NDArray[np.bool_]) -> pa.Array:
     """The same cells, null where told."""
+    if not which.any():
+        return array
     from pyarrow import compute as pc
 
-    return pc.if_else(from_numpy(which), pa.scalar(None, array.type), array) if which.any() else array
+    return pc.if_else(from_numpy(which), pa.scalar(None, array.type), array)
 
 
 def _is_large(type: pa.DataType) -> bool:
