@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Asking, Model
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -22,28 +24,22 @@ def asking(
     """An `ask` with the real sums, prices and noise; the accountant, the bill, and the recorded answers."""
     exact = Fraction(str(epsilon))
     accountant = Accountant.pure(exact) if delta is None else Accountant.zcdp(exact, Fraction(str(delta)))
-    bill: list[Charge] = []
-    recorded: list = []
-    rows = len(next(iter(codes.values())))
+    bill, journal = Bill(omega, accountant), InMemory()
+    ask = open_curator(Codes(codes, omega), bill, system_source(), journal)
+    return ask, accountant, bill.charges, journal.answers
 
-    def sums(questions):
-        tally = Tally(questions, omega)
-        tally.add(codes, rows)
-        return tally.sums(), rows
 
-    ask = open_curator(
-        sums,
-        omega,
-        accountant,
-        system_source(),
-        lambda charges, answers: recorded.extend(
-            (charge.question, answer) for charge, answer in zip(charges, answers, strict=True)
-        ),
-        lambda: None,
-        (),
-        bill,
-    )
-    return ask, accountant, bill, recorded
+@dataclass(frozen=True)
+class Codes:
+    """Rows in memory."""
+
+    codes: Mapping[str, np.ndarray]
+    omega: Domain
+
+    def sums(self, questions):
+        tally = Tally(questions, self.omega)
+        tally.add(self.codes, len(next(iter(self.codes.values()))))
+        return tally.sums()
 
 
 def drawn(model: Model, rows: int, seed: int = 0) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.transcript import Partial, load
 from tests.conftest import ROOT
 
 EVERY = sorted(name for name, one in mechanisms().items() if not one.stream)  # streams: test_stream.py
@@ -310,14 +310,14 @@ def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch)
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
     people("marginals")
-    created = releases.Partial.create
+    created = Partial.create
 
     def aborted(path, header):
         with Ledger(tmp_path / "ledger.sqlite") as ledger:
             ledger.abort(header["release"]["id"], "somebody else")
         return created(path, header)
 
-    monkeypatch.setattr(releases.Partial, "create", aborted)
+    monkeypatch.setattr(Partial, "create", aborted)
     monkeypatch.setattr(releases, "sum_over", None)
     ran = dpsynth("release", "spec.yaml")
     assert ran.code == 4
@@ -351,8 +351,6 @@ def test_a_release_beyond_the_grant_reads_nothing(dpsynth, people, tmp_path, mon
 
 
 def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, tmp_path, monkeypatch):
-    import dpsynth_cli.release.table as releases
-
     spec = people("marginals")
     assert dpsynth("budget", "grant", "people", "1").code == 0
 
@@ -360,7 +358,7 @@ def test_a_failure_before_the_first_row_is_refunded(dpsynth, people, tmp_path, m
         raise OSError(28, "No space left on device", "people")
 
     with monkeypatch.context() as patched:
-        patched.setattr(releases.Partial, "create", full)
+        patched.setattr(Partial, "create", full)
         ran = dpsynth("release", spec)
     assert ran.code == 5
     assert ran.err == "Error: people: No space left on device.\nNothing was spent.\n"

@@ -73,9 +73,9 @@ def command(
         progress_bar(quiet or wanted.output == "-") as progress,
     ):
         if groups:
-            receipt = (grouped.resume if resume else grouped.release)(wanted, book, progress)
+            receipt = grouped.release(wanted, book, progress, resume)
         else:
-            receipt = (releases.resume if resume else releases.release)(wanted, book, progress, chosen)
+            receipt = releases.release(wanted, book, progress, chosen, resume)
     public = receipt.public
     if json:
         print_json(

@@ -31,7 +31,7 @@ def command(
     import secrets
 
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.release.table import sample
+    from dpsynth_cli.release.sample import sample
 
     if json and output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")

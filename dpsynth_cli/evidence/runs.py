@@ -18,8 +18,8 @@ from dpsynth_cli.evidence.neighbours import Pair
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Answer, Floats, Ints, Model, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import open_curator
-from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -69,21 +69,13 @@ class Bench:
 
     def release(self, table: int) -> Released:
         """One release of a table."""
-        given: list[tuple[Question, Answer]] = []
-
-        def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-            return [self.exact(question)[table] for question in questions], self.rows(table)
-
-        def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
-            given.extend((charge.question, answer) for charge, answer in zip(charges, answers, strict=True))
-
-        ask = open_curator(
-            sums, self.pair.omega, replace(self.budget), system_source(), record, lambda: None, (), []
-        )
+        journal = InMemory()
+        bill = Bill(self.pair.omega, replace(self.budget))
+        ask = open_curator(_OneTable(self, table), bill, system_source(), journal)
         model = self.mechanism.run(ask, self.pair.omega, self.params, self.mechanism.stages)
-        seen = [(answer, *self.exact(question)) for question, answer in given]
+        seen = [(answer, *self.exact(question)) for question, answer in journal.answers]
         # What was expected follows from the answers: with it no two runs would be alike.
-        return seen, tuple(tables_only(question) for question, _ in given), model
+        return seen, tuple(tables_only(question) for question, _ in journal.answers), model
 
     def rows(self, table: int) -> int:
         return len(next(iter(self.pair.tables[table].values())))
@@ -107,6 +99,17 @@ class Bench:
             same = [block[c.name] == code for c, code in zip(self.pair.omega, self.pair.row, strict=True)]
             alike += int(np.logical_and.reduce(same).sum())
         return alike
+
+
+@dataclass(frozen=True)
+class _OneTable:
+    """The rows of one of the two tables."""
+
+    bench: Bench
+    table: int
+
+    def sums(self, questions: Sequence[Question]) -> list[Ints]:
+        return [self.bench.exact(question)[self.table] for question in questions]
 
 
 def log_ratio(answer: Answer, first: Ints, second: Ints) -> float:

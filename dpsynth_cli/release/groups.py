@@ -16,9 +16,9 @@ from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import ROWS, utility
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.journal import refunding
 from dpsynth_cli.release.publish import Files, publish
-from dpsynth_cli.release.synthesis import Receipt, about
-from dpsynth_cli.release.table import refunding
+from dpsynth_cli.release.synthesis import Receipt, about, cost_of
 from dpsynth_cli.release.write import write_table
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
@@ -26,8 +26,13 @@ from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 
 
-def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
+def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume: bool = False) -> Receipt:
     """Groups, their centres or rows drawn from them, and the audits; recorded in the ledger as unbounded."""
+    if resume:
+        raise UsageError(
+            "a release by groups is made at once: there is nothing to resume.",
+            next_step="Run it again without --resume; the ledger records it again.",
+        )
     if spec.rows is not None and spec.params.output == "centroids":
         raise UsageError(
             f"{spec.places.get('rows', 'rows')}: output: centroids gives as many rows as the input has.",
@@ -38,7 +43,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
     files.check_writable()
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         release_id = secrets.token_hex(16)
-        entry = ledger.reserve_unbounded(spec.privacy.dataset, release_id, spec.name)
+        entry = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
         with refunding(spec, ledger, release_id):
             ledger.drawn(release_id)
             progress("reading", 0, scan.size)
@@ -80,11 +85,3 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
             finally:
                 pending.discard()
     return Receipt(release_id, count, named, public, charged)
-
-
-def resume(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
-    """There is nothing to go on from."""
-    raise UsageError(
-        "a release by groups is made at once: there is nothing to resume.",
-        next_step="Run it again without --resume; the ledger records it again.",
-    )

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table, uniform
 from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
 from dpsynth_cli.release.synthesis import accountant_of, run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tables import distances
@@ -51,42 +53,49 @@ def reference(spec: Spec, rows: int, table: Table | None = None) -> Table:
     return table.at_most(REFERENCE_ROWS)
 
 
-def imagine(spec: Spec, rows: int, table: Table) -> Imagined:
-    """Run the mechanism as if there were `rows` rows like those of the table, and draw from its model."""
-    bill: list[Charge] = []
-    passes, counting = 0, 0.0
+@dataclass
+class _ScaledUp:
+    """The rows of a table, as if there were `rows` of them; how often they were passed over, and how long."""
 
-    def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        nonlocal passes, counting
+    table: Table
+    omega: Domain
+    rows: int
+    passes: int = 0
+    seconds: float = 0.0
+
+    def sums(self, questions: Sequence[Question]) -> list[Ints]:
         start = time.process_time()
-        tally = table.tally(list(questions), spec.domain)
-        added_up = tally.partial()[1]
-        answers = [scaled(*each) for each in zip(questions, tally.sums(), added_up, strict=True)]
-        passes, counting = passes + 1, counting + time.process_time() - start
-        return answers, rows
+        tally = self.table.tally(list(questions), self.omega)
+        each = zip(questions, tally.sums(), tally.partial()[1], strict=True)
+        answers = [self._scaled(*one) for one in each]
+        self.passes, self.seconds = self.passes + 1, self.seconds + time.process_time() - start
+        return answers
 
-    def scaled(question: Question, exact: Ints, added_up: Ints | None) -> Ints:
+    def _scaled(self, question: Question, exact: Ints, added_up: Ints | None) -> Ints:
         if isinstance(question.statistic, RowScores):
-            return np.resize(exact, rows * len(question.statistic.weights))
+            return np.resize(exact, self.rows * len(question.statistic.weights))
         if isinstance(question.statistic, Misfit):  # what is expected is of so many rows already
             assert added_up is not None
-            return distances(question.statistic, times(added_up))
-        return times(exact)
+            return distances(question.statistic, self._times(added_up))
+        return self._times(exact)
 
-    def times(sums: Ints) -> Ints:
-        return np.asarray(np.rint(sums * (rows / len(table))), np.int64)
+    def _times(self, sums: Ints) -> Ints:
+        return np.asarray(np.rint(sums * (self.rows / len(self.table))), np.int64)
 
-    accountant = accountant_of(spec)
-    ask = open_curator(
-        sums, spec.domain, accountant, system_source(), lambda charges, answers: None, lambda: None, (), bill
-    )
+
+def imagine(spec: Spec, rows: int, table: Table) -> Imagined:
+    """Run the mechanism as if there were `rows` rows like those of the table, and draw from its model."""
+    scaled_up = _ScaledUp(table, spec.domain, rows)
+    bill = Bill(spec.domain, accountant_of(spec))
     start = time.process_time()
-    model = run(spec, ask).model
-    seconds = time.process_time() - start - counting
+    model = run(spec, open_curator(scaled_up, bill, system_source(), InMemory()), bill).model
+    seconds = time.process_time() - start - scaled_up.seconds
     start = time.process_time()
     made = Sample(None)
     count = min(rows, REFERENCE_ROWS)
     for block in model.draw(count, np.random.default_rng(0)):
         made.add(block)
     a_row = (time.process_time() - start) / max(1, count)
-    return Imagined(model, accountant, bill, passes, seconds, a_row, made.table(spec.domain))
+    return Imagined(
+        model, bill.accountant, bill.charges, scaled_up.passes, seconds, a_row, made.table(spec.domain)
+    )

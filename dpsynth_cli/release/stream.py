@@ -38,9 +38,8 @@ from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
 from dpsynth_cli.release.stream_snapshot import rebuilt, transcript_of
 from dpsynth_cli.release.stream_step import advance, stream_of
-from dpsynth_cli.release.synthesis import Outcome, Receipt, accountant_of, compose
+from dpsynth_cli.release.synthesis import Receipt, accountant_of, compose, cost_of
 from dpsynth_cli.spec.spec import Spec
-from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
@@ -78,7 +77,7 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
     The state, with the stream's id, is on the disk before the charge: so a second `init` after a crash goes
     on with the same stream, and never charges twice.
     """
-    accountant = check(spec)
+    check(spec)
     store = _store(spec, ledger)
     ledger.create()
     with store.locked():
@@ -96,7 +95,7 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
             )
             store.begin(state)
         try:
-            state.ledger = _charge(spec, ledger, accountant, state)
+            state.ledger = _charge(spec, ledger, state)
         except BudgetError:
             store.discard()
             raise
@@ -153,8 +152,7 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
         transcript = transcript_of(spec, ledger, state)
-        model, accountant, bill = rebuilt(spec, transcript)
-        pending, public = compose(spec, transcript, Outcome(model), accountant, bill, files, progress)
+        pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
             snapshot_id = transcript.header["release"]["id"]
             charged = ledger.receipt(spec.privacy.dataset, state.stream_id)
@@ -193,7 +191,7 @@ def status(spec: Spec, ledger: Ledger) -> Status:
         return _status(spec, store, _loaded(spec, store))
 
 
-def check(spec: Spec) -> Accountant:
+def check(spec: Spec) -> None:
     """Refuse, before anything else, what is no stream."""
     if not spec.mechanism.stream:
         raise UsageError(
@@ -211,7 +209,7 @@ def check(spec: Spec) -> Accountant:
             f"{_at(spec, 'evaluate.epsilon')}: a stream has no rows to go back to for a paid evaluation.",
             next_step="Leave out evaluate.epsilon.",
         )
-    return accountant_of(spec)
+    accountant_of(spec)
 
 
 def _at(spec: Spec, key: str) -> str:
@@ -263,23 +261,14 @@ def _check_alive(spec: Spec, ledger: Ledger, state: StreamState) -> None:
         )
 
 
-def _charge(spec: Spec, ledger: Ledger, accountant: Accountant, state: StreamState) -> dict[str, Any]:
+def _charge(spec: Spec, ledger: Ledger, state: StreamState) -> dict[str, Any]:
     """Reserve the whole budget, unless a cut-off `init` has; what audits say about it."""
     privacy = spec.privacy
     if ledger.state(state.stream_id) is not None:
         said = ledger.find(state.stream_id)[0].payload
         charged, conversion = said.get("charged", said["amount"]), said.get("conversion")
     else:
-        reservation = ledger.reserve(
-            privacy.dataset,
-            state.stream_id,
-            accountant.total,
-            accountant.currency,
-            privacy.neighbours,
-            audit.short(privacy.budget),
-            None if privacy.delta is None else str(float(privacy.delta)),
-            spec.name,
-        )
+        reservation = ledger.reserve(privacy.dataset, state.stream_id, spec.name, cost_of(spec))
         charged, conversion = reservation.charged, reservation.conversion
     return {"dataset": privacy.dataset, "charged": str(charged), "conversion": conversion}
 

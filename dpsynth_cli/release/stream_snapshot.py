@@ -11,10 +11,11 @@ from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.questions import Model, Question, Total, as_json
-from dpsynth_cli.release.synthesis import accountant_of, check_paid_for, recorded_ask, versions
+from dpsynth_cli.release.synthesis import Outcome, accountant_of, check_paid_for, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
-from dpsynth_cli.trusted.core.accountant import Accountant, laplace_sd
+from dpsynth_cli.trusted.core.accountant import laplace_sd
+from dpsynth_cli.trusted.core.bill import Bill, recorded_ask
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import Answers, StreamState
@@ -53,7 +54,7 @@ def transcript_of(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
     return Transcript(json.loads(canonical(header)), tuple(answers))
 
 
-def rebuilt(spec: Spec, transcript: Transcript) -> tuple[Model, Accountant, list[Charge]]:
+def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     """The snapshot's model, and what an event of its release pays over the life of the stream."""
     stream = transcript.header["stream"]
     release = stream["release"]
@@ -68,7 +69,7 @@ def rebuilt(spec: Spec, transcript: Transcript) -> tuple[Model, Accountant, list
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
-    return replace(model, facts=facts | model.facts), accountant, bill
+    return Outcome(replace(model, facts=facts | model.facts), accountant, bill)
 
 
 def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:
@@ -84,19 +85,18 @@ def _blocks_model(spec: Spec, release: int, parts: Parts) -> tuple[Model, list[C
         raise VerificationError("the transcript has other blocks than its release is made of.", "")
     counted, bills = [], dict[int, list[Charge]]()
     for first, last, answers in parts:
-        bill: list[Charge] = []
-        ask = recorded_ask(spec, accountant_of(spec), answers, bill)
+        bill = Bill(spec.domain, accountant_of(spec), answers)
         share = schedule.share(last)
-        counted.append(online.ask_block(ask, spec.domain, spec.params, spec.split, share))
-        check_paid_for(bill, answers)
+        counted.append(online.ask_block(recorded_ask(bill), spec.domain, spec.params, spec.split, share))
+        check_paid_for(bill.charges, answers)
         if schedule.epoch(last) == schedule.epoch(release):
-            bills[last - first + 1] = bill
+            bills[last - first + 1] = bill.charges
     # An event of this release is, or will be, in one block of each size; where none of a size has ended, the
     # newest block stands for it: its share is the same.
     sizes = schedule.sizes(schedule.epoch(release))
     lines = []
     for size in sizes:
-        for charge in bills.get(size, bill):
+        for charge in bills.get(size, bill.charges):
             step = f"{charge.question.step}, blocks of {size}"
             lines.append(replace(charge, question=replace(charge.question, step=step)))
     return online.snapshot(counted, spec.domain), lines

@@ -18,14 +18,14 @@ import numpy as np
 from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
-from dpsynth_cli.questions import Answer, Ask, Asking, Block, Ints, Model, Progress, Question, no_progress
+from dpsynth_cli.questions import Answer, Ask, Asking, Block, Model, Progress, Question, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files
-from dpsynth_cli.spec.spec import Spec, from_document
+from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
+from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
 from dpsynth_cli.trusted.core.prices import Charge
-from dpsynth_cli.trusted.noise.words import system_source
+from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.sums.tally import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import
@@ -44,9 +44,12 @@ def no_watch(block: Block) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a mechanism made of its answers, and the answers of a paid evaluation, if the spec has one."""
+    """What a mechanism made of its answers and what they cost; and the questions and answers of a paid
+    evaluation, if the spec has one."""
 
     model: Model
+    accountant: Accountant
+    charges: Sequence[Charge]
     asked: Sequence[Question] = ()
     paid: Sequence[Answer] = ()
 
@@ -62,14 +65,15 @@ class Receipt:
     ledger: dict[str, Any]  # for the steward: the entry of the charge, and what remains
 
 
-def run(spec: Spec, ask: Ask) -> Outcome:
+def run(spec: Spec, ask: Ask, bill: Bill) -> Outcome:
     """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget."""
     try:
         if spec.evaluation.epsilon is None:
-            return Outcome(spec.mechanism.run(ask, spec.domain, spec.params, spec.split))
+            model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+            return Outcome(model, bill.accountant, bill.charges)
         share, asked = _payable(spec, ask)
         model = spec.mechanism.run(_part(ask, 1 - share), spec.domain, spec.params, spec.split)
-        return Outcome(model, asked, ask(asked))
+        return Outcome(model, bill.accountant, bill.charges, asked, ask(asked))
     except TranscriptMismatch:
         raise VerificationError(
             "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
@@ -118,8 +122,6 @@ def compose(
     spec: Spec,
     transcript: Transcript,
     outcome: Outcome,
-    accountant: Accountant,
-    bill: Sequence[Charge],
     files: Files,
     progress: Progress = no_progress,
     watch: Watch = no_watch,
@@ -148,8 +150,8 @@ def compose(
     public = audit.public_audit(
         spec,
         transcript.header,
-        budget_of(accountant),
-        [charge.as_json() for charge in bill],
+        budget_of(outcome.accountant),
+        [charge.as_json() for charge in outcome.charges],
         output,
         {"file": files.transcript.name, "sha256": sha256(data)},
         model.notes,
@@ -186,51 +188,6 @@ def draw(
             progress("writing", len(next(iter(block.values()))), rows)
 
     return write_table(path, spec.domain.columns, watched(), rows, tag)
-
-
-def replay(
-    transcript: Transcript, progress: Progress = no_progress
-) -> tuple[Spec, Outcome, Accountant, list[Charge]]:
-    """The outcome again, from the transcript alone; no data."""
-    try:
-        spec = from_document(transcript.header["spec"])
-        if spec.mechanism.stream:
-            from dpsynth_cli.release.stream_snapshot import rebuilt
-
-            model, accountant, bill = rebuilt(spec, transcript)
-            return spec, Outcome(model), accountant, bill
-        accountant, bill = accountant_of(spec), []
-        ask = recorded_ask(spec, accountant, transcript.answers, bill)
-        outcome = run(spec, replace(ask, progress=progress))
-    except (KeyError, UsageError, ValueError) as error:
-        made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
-        raise VerificationError(
-            f"the transcript does not fit its own spec: {error}.",
-            "",
-            f"It was made by dpsynth {made}; this is {__version__}.",
-        ) from None
-    check_paid_for(bill, transcript.answers)
-    return spec, outcome, accountant, bill
-
-
-def recorded_ask(
-    spec: Spec, accountant: Accountant, answers: Sequence[tuple[Any, Answer]], bill: list[Charge]
-) -> Asking:
-    """An `ask` that gives recorded answers again, prices them, and has no rows to answer more."""
-
-    def no_rows(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        raise TranscriptMismatch("the transcript ends before the mechanism does")
-
-    return open_curator(
-        no_rows,
-        spec.domain,
-        accountant,
-        system_source(),
-        lambda charges, answers: None,
-        lambda: None,
-        answers,
-        bill,
-    )
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
@@ -279,6 +236,20 @@ def _noise(accountant: Accountant) -> float:
         return accountant.price(Fraction(1), 1, 1).sd
     except ValueError:
         return math.inf
+
+
+def cost_of(spec: Spec) -> Cost:
+    """What the release costs, as the ledger counts it."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return UNBOUNDED
+    accountant = accountant_of(spec)
+    return Cost(
+        accountant.total,
+        Unit(accountant.currency, privacy.neighbours),
+        audit.short(privacy.budget),
+        None if privacy.delta is None else str(float(privacy.delta)),
+    )
 
 
 def budget_of(accountant: Accountant) -> dict[str, Any]:

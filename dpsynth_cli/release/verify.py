@@ -12,7 +12,8 @@ from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.release.publish import Files
-from dpsynth_cli.release.synthesis import compose, replay, versions
+from dpsynth_cli.release.replay import replay
+from dpsynth_cli.release.synthesis import compose, versions
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
@@ -38,14 +39,16 @@ def verify(
     recorded, digest = load(transcript)
     if digest != claimed_transcript:
         raise VerificationError(f"{transcript} is not the transcript that {audit_path.name} names.", "")
-    spec, outcome, accountant, bill = replay(recorded, progress)
+    spec, outcome = replay(recorded, progress)
+    accountant = outcome.accountant
     findings = [
-        f"the bill: {len(bill)} charges, {accountant.spent} of {accountant.total} {accountant.currency}"
+        f"the bill: {len(outcome.charges)} charges, {accountant.spent} of {accountant.total} "
+        f"{accountant.currency}"
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
         files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
-        pending, rebuilt = compose(spec, recorded, outcome, accountant, bill, files, progress)
+        pending, rebuilt = compose(spec, recorded, outcome, files, progress)
         pending.publish()
         findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
     rebuilt["output"] |= {"file": name, "sha256": claimed}

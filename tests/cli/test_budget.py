@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import accountant
+from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 
@@ -48,7 +49,8 @@ def refused(kind: type[DpsynthError], *arguments: str) -> str:
 
 
 def charge(path: Path, release: str, dataset: str, amount: str, neighbours: str = "add_remove") -> None:
-    Ledger(path).reserve(dataset, release, Fraction(amount), "epsilon", neighbours, amount, None, "n")
+    cost = Cost(Fraction(amount), Unit("epsilon", neighbours), amount)
+    Ledger(path).reserve(dataset, release, "n", cost)
 
 
 def test_init_makes_a_ledger_once_and_says_where(path: Path, tmp_path: Path) -> None:
@@ -146,11 +148,11 @@ def used(path: Path) -> Path:
     ledger.drawn("r1")
     ledger.commit("r1", {"output_sha256": "ab" * 32})
     charge(path, "r2", "trips", "0.1")
-    ledger.reserve_unbounded("trips", "r3", "groups")
+    ledger.reserve("trips", "r3", "groups", UNBOUNDED)
     charge(path, "r4", "loose [red]", "0.5")
     charge(path, "r5", "loose [red]", "0.5", "replace_one")
     ledger.abort("r5", "no such file")
-    ledger.reserve("loose [red]", "r6", Fraction(1, 3), "rho", "add_remove", "1", "1e-6", "n")
+    ledger.reserve("loose [red]", "r6", "n", Cost(Fraction(1, 3), Unit("rho", "add_remove"), "1", "1e-6"))
     ledger.drawn("r6")
     ledger.abort("r6", "disk full")
     return path

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpsynth_cli.questions import Answer, Asking, Question, Total
-from dpsynth_cli.trusted.core.curator import open_curator
+from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 
 Change = Callable[[Question, np.ndarray, np.ndarray], np.ndarray]  # question, exact sum, noise -> noise
 
@@ -35,26 +35,17 @@ def empty_cells_left(question: Question, exact: np.ndarray, noise: np.ndarray) -
 def curator_with(change: Change) -> Callable[..., Asking]:
     """`open_curator`, but its noise goes through `change`."""
 
-    def opened(sum_over, omega, accountant, source, record, *rest):
-        kept: list = []
-        right = open_curator(
-            sum_over,
-            omega,
-            accountant,
-            source,
-            lambda charges, answers: kept.extend(zip(charges, answers, strict=True)),
-            *rest,
-        )
+    def opened(rows, bill, source, journal):
+        right = open_curator(rows, bill, source, InMemory())
 
         def answer(questions):
-            kept.clear()
-            right(questions)
-            exact, _ = sum_over(questions)
+            before = len(bill.charges)
+            given = right(questions)
             wrong = [
-                Answer(true + change(charge.question, true, given.values - true), *_rest(given))
-                for (charge, given), true in zip(kept, exact, strict=True)
+                Answer(exact + change(question, exact, answer.values - exact), *_rest(answer))
+                for question, answer, exact in zip(questions, given, rows.sums(questions), strict=True)
             ]
-            record([charge for charge, _ in kept], wrong)
+            journal.record(bill.charges[before:], wrong)
             return wrong
 
         return Asking(answer, right.sd)

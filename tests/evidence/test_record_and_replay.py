@@ -10,6 +10,7 @@ before noise must differ by no more than the sensitivity that was paid for.
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def released(dpsynth, monkeypatch, folder: Path, given: list[np.ndarray] | None)
     (folder / "ledger.sqlite").unlink(missing_ok=True)
     with monkeypatch.context() as patched:
         kept = watched(patched, given)
-        patched.setattr(releases.secrets, "token_hex", lambda size: "ab" * size)
+        patched.setattr(secrets, "token_hex", lambda size: "ab" * size)
         ran = dpsynth("release", "spec.yaml", "--set", "sampling.seed=7")
     if ran.code == 2 and "takes" in ran.err:
         pytest.skip("the mechanism does not take such a table")

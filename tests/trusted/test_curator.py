@@ -24,7 +24,8 @@ from dpsynth_cli.questions import (
     as_json,
 )
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import TranscriptMismatch, mixed, noise_for, open_curator
+from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
+from dpsynth_cli.trusted.core.curator import mixed, noise_for, open_curator
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.noise.words import SystemSource, system_source
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -47,24 +48,19 @@ class Steps:
     def __init__(self, omega=OMEGA, recorded=(), accountant=None):
         self.seen: list[str] = []
         self.kept: list[tuple[object, Answer]] = []
-        self.bill: list = []
-        self.accountant = accountant or Accountant.pure(Fraction(1))
-        self.ask = open_curator(
-            lambda questions: self.sums(omega, questions),
-            omega,
-            self.accountant,
-            system_source(),
-            self.record,
-            lambda: self.seen.append("charged"),
-            recorded,
-            self.bill,
-        )
+        self.omega, self.accountant = omega, accountant or Accountant.pure(Fraction(1))
+        bill = Bill(omega, self.accountant, recorded)
+        self.bill = bill.charges
+        self.ask = open_curator(self, bill, system_source(), self)
 
-    def sums(self, omega, questions):
+    def before_rows(self):
+        self.seen.append("charged")
+
+    def sums(self, questions):
         self.seen.append(f"read for {len(questions)}")
-        tally = Tally(questions, omega)
+        tally = Tally(questions, self.omega)
         tally.add(ROWS, 1000)
-        return tally.sums(), 1000
+        return tally.sums()
 
     def record(self, charges, answers):
         self.seen.append("durable")
@@ -168,7 +164,7 @@ def test_noise_comes_from_the_system_only():
 
     for source in (SeededSource(1), Mine()):
         with pytest.raises(TypeError, match="operating system"):
-            open_curator(None, OMEGA, Accountant.pure(Fraction(1)), source, None, None, (), [])
+            open_curator(None, Bill(OMEGA, Accountant.pure(Fraction(1))), source, None)
 
 
 def test_recipe_f_halves_the_variance_above_the_diagonal():

@@ -13,7 +13,7 @@ from dpsynth_cli.mechanisms.online.online import partition
 from dpsynth_cli.mechanisms.pmm import deepest
 from dpsynth_cli.questions import CellCounts, Cells, Misfit, Question, Total
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.curator import TranscriptMismatch
+from dpsynth_cli.trusted.core.bill import TranscriptMismatch
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured

@@ -26,7 +26,7 @@ import pytest
 from dpsynth_cli.errors import BudgetError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import accountant
 from dpsynth_cli.trusted.ledger import chain
-from dpsynth_cli.trusted.ledger.balance import Unit, converted
+from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit, converted
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
 TENTH = Fraction(1, 10)
@@ -61,14 +61,16 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def pure(ledger: Ledger, release: str, amount: Fraction, dataset: str = "census", **other: Any) -> Any:
     """Reserve a pure epsilon under add_remove, unless told otherwise."""
-    words = {"neighbours": "add_remove", "epsilon": str(float(amount)), "name": "release", **other}
-    return ledger.reserve(dataset, release, amount, "epsilon", delta=None, **words)
+    words = {"neighbours": "add_remove", "epsilon": str(float(amount)), **other}
+    cost = Cost(amount, Unit("epsilon", words["neighbours"]), words["epsilon"])
+    return ledger.reserve(dataset, release, "release", cost)
 
 
 def zcdp(ledger: Ledger, release: str, amount: Fraction, dataset: str = "census", **other: Any) -> Any:
     """Reserve a rho under add_remove, unless told otherwise."""
-    words = {"neighbours": "add_remove", "epsilon": "1", "delta": "1e-9", "name": "release", **other}
-    return ledger.reserve(dataset, release, amount, "rho", **words)
+    words = {"neighbours": "add_remove", "epsilon": "1", "delta": "1e-9", **other}
+    cost = Cost(amount, Unit("rho", words["neighbours"]), words["epsilon"], words["delta"])
+    return ledger.reserve(dataset, release, "release", cost)
 
 
 def grant(ledger: Ledger, amount: str, dataset: str = "census", neighbours: str = "add_remove") -> None:
@@ -132,7 +134,7 @@ def test_without_a_grant_charges_are_recorded_and_not_limited(ledger: Ledger) ->
     zcdp(ledger, "r2", Fraction(1, 3))
     zcdp(ledger, "r3", Fraction(1, 3), delta="1e-6")
     pure(ledger, "r4", TENTH, neighbours="replace_one")
-    ledger.reserve_unbounded("census", "r5", "groups")
+    ledger.reserve("census", "r5", "groups", UNBOUNDED)
     balance = ledger.balance("census")
     assert balance.spent == {
         Unit("epsilon", "add_remove"): 1000,
@@ -194,14 +196,14 @@ def test_every_pair_of_units_is_converted_soundly_or_refused(
     assert converted(THIRD, Unit(*source), Unit(*target)) == expected
     delta = {"epsilon": None, "rho": "1e-9"}
     ledger.grant("d", "10" if target[0] == "epsilon" else "500", target[1], delta[target[0]])
-    words = ("0.3333", delta[source[0]], "release")
+    words = ("0.3333", delta[source[0]])
     if expected is None:
         with pytest.raises(BudgetError):
-            ledger.reserve("d", "r", THIRD, source[0], source[1], *words)
+            ledger.reserve("d", "r", "n", Cost(THIRD, Unit(*source), *words))
         assert ledger.head()[0] == 1
     else:
         charged, conversion = expected  # type: ignore[misc]
-        reservation = ledger.reserve("d", "r", THIRD, source[0], source[1], *words)
+        reservation = ledger.reserve("d", "r", "n", Cost(THIRD, Unit(*source), *words))
         assert (reservation.charged, reservation.conversion) == (charged, conversion)
         assert reservation.remaining == 10 - charged
         payload = ledger.find("r")[0].payload
@@ -231,16 +233,16 @@ def test_the_same_delta_may_be_written_in_two_ways(ledger: Ledger) -> None:
 def test_groups_are_refused_unless_a_grant_allows_them_in_words(ledger: Ledger) -> None:
     grant(ledger, "1")
     with pytest.raises(BudgetError) as refused:
-        ledger.reserve_unbounded("census", "r1", "groups")
+        ledger.reserve("census", "r1", "groups", UNBOUNDED)
     assert str(refused.value) == (
         "this release has no differential privacy, and census has a budget that does not allow that.\n"
         "Nothing was read and nothing was spent. Choose a mechanism that is differentially private, or ask "
         "the owner of the ledger to allow it: dpsynth budget grant census EPSILON --allow-groups"
     )
     ledger.grant("census", "1", "add_remove", allow_unbounded=True)
-    assert ledger.reserve_unbounded("census", "r1", "groups").remaining == 2
+    assert ledger.reserve("census", "r1", "groups", UNBOUNDED).remaining == 2
     grant(ledger, "1")  # what was allowed stays allowed
-    ledger.reserve_unbounded("census", "r2", "groups")
+    ledger.reserve("census", "r2", "groups", UNBOUNDED)
     assert ledger.balance("census").unbounded == 2
     assert ledger.verify() == []
 
@@ -368,7 +370,7 @@ def test_a_unit_that_implies_nothing_is_refused_with_what_to_change(
     delta = {"epsilon": None, "rho": "1e-9"}
     ledger.grant("d", "10", kept.neighbours, delta[kept.currency])
     with pytest.raises(BudgetError) as refused:
-        ledger.reserve("d", "r", TENTH, asked.currency, asked.neighbours, "0.1", delta[asked.currency], "n")
+        ledger.reserve("d", "r", "n", Cost(TENTH, asked, "0.1", delta[asked.currency]))
     assert str(refused.value) == (
         f"this release is counted in {words}: the one does not imply the other at any price.\n"
         f"Nothing was read and nothing was spent. In the spec, {change}."
@@ -420,7 +422,7 @@ def test_a_first_grant_that_cannot_count_what_was_spent_is_refused(ledger: Ledge
         "Nothing was granted. Grant one that can: with --neighbours replace_one it counts both relations, "
         "with --delta both currencies."
     )
-    ledger.reserve_unbounded("census", "r2", "groups")
+    ledger.reserve("census", "r2", "groups", UNBOUNDED)
     with pytest.raises(BudgetError) as refused:
         grant(ledger, "5", neighbours="replace_one")
     assert str(refused.value) == (
@@ -571,11 +573,13 @@ ONE_CHARGE = """
 import sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
+from dpsynth_cli.trusted.ledger.balance import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 path, release = sys.argv[1:]
 sys.stdin.read()  # all start together
 try:
-    Ledger(path).reserve("census", release, Fraction(1, 10), "epsilon", "add_remove", "0.1", None, "n")
+    Ledger(path).reserve("census", release, "n", TENTH)
     print("charged")
 except BudgetError:
     print("refused")
@@ -585,7 +589,9 @@ MANY_RELEASES = """
 import itertools, os, sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
+from dpsynth_cli.trusted.ledger.balance import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 path, receipts, worker = sys.argv[1:]
 ledger = Ledger(path)
 out = os.open(receipts, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -595,7 +601,7 @@ print("ready", flush=True)
 for i in itertools.count():
     release = f"{worker}-{i}"
     try:
-        done = ledger.reserve("census", release, Fraction(1, 10), "epsilon", "add_remove", "0.1", None, "n")
+        done = ledger.reserve("census", release, "n", TENTH)
     except BudgetError:
         break
     receipt("reserve", release, done.number)
@@ -706,14 +712,15 @@ DIES_BEFORE_COMMIT = """
 import os, signal, sys
 from fractions import Fraction
 from dpsynth_cli.trusted.ledger import chain
-from dpsynth_cli.trusted.core import accountant
+from dpsynth_cli.trusted.ledger.balance import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 append = chain.append
 def dying(*arguments):
     append(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 chain.append = dying
-Ledger(sys.argv[1]).reserve("census", "r2", Fraction(1, 10), "epsilon", "add_remove", "0.1", None, "n")
+Ledger(sys.argv[1]).reserve("census", "r2", "n", TENTH)
 """
 
 
@@ -935,7 +942,7 @@ def reserved(release: str = "r", **other: Any) -> tuple[str, str, str, dict[str,
             "entry 2: d was granted a second kind of budget",
         ),
         (
-            [reserved(charged=None, currency="rho"), granted()],
+            [reserved(charged=None, currency="rho", delta="1e-9"), granted()],
             "entry 2: d was granted a budget that cannot count its earlier releases",
         ),
         ([granted(), ("d", "reserve", "r", {})], "entry 2: it is not one that dpsynth writes"),

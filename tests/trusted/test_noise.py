@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtri, ndtr
 
+from dpsynth_cli.trusted.core.scales import representable_sigma2
 from dpsynth_cli.trusted.noise import coins
 from dpsynth_cli.trusted.noise import samplers as noise
 from dpsynth_cli.trusted.noise.coins import Coin
@@ -18,7 +19,6 @@ from dpsynth_cli.trusted.noise.samplers import (
     discrete_cube,
     discrete_gaussian,
     discrete_laplace,
-    representable_sigma2,
 )
 from dpsynth_cli.trusted.noise.words import CHUNK, SystemSource, system_source
 from tests.trusted.seeded import ScriptedSource, SeededSource

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
+from dpsynth_cli.trusted.core.scales import check_scale, representable_sigma2
 
 Currency: TypeAlias = Literal["epsilon", "rho"]
 
@@ -130,9 +131,6 @@ def price(
     if l1 == 0:
         return Price("none", Fraction(0), Fraction(0), 0.0)
     cost = _positive(share, "a share") * total
-    # Imported here, because it needs numpy and `--help` does not.
-    from dpsynth_cli.trusted.noise.samplers import check_scale, representable_sigma2
-
     if currency == "epsilon":
         if cube is not None:
             scale, size = check_scale(cube[0] / cost), cube[1]

@@ -9,83 +9,77 @@ than the whole. What the mechanism does with the answers is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores
-from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.prices import Charge, charge_for
-from dpsynth_cli.trusted.noise.samplers import (
-    discrete_cube,
-    discrete_gaussian,
-    discrete_laplace,
-    representable_sigma2,
-)
+from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.core.scales import representable_sigma2
+from dpsynth_cli.trusted.noise.samplers import discrete_cube, discrete_gaussian, discrete_laplace
 from dpsynth_cli.trusted.noise.words import SystemSource, Words
 
 
-class TranscriptMismatch(ValueError):
-    """The recorded answers do not fit what the mechanism asks."""
+class Rows(Protocol):
+    """The rows of a table, behind the border."""
+
+    def sums(self, questions: Sequence[Question]) -> list[Ints]:
+        """The exact integers of each question."""
+        ...
 
 
-SumOver = Callable[[Sequence[Question]], tuple[list[Ints], int]]
-Record = Callable[[Sequence[Charge], Sequence[Answer]], None]
+class Journal(Protocol):
+    """The durable record of a run."""
+
+    def before_rows(self) -> None:
+        """Called before rows are read, each time; raises where none may be."""
+        ...
+
+    def record(self, charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+        """Make answers durable, and return only then."""
+        ...
 
 
-def open_curator(
-    sum_over: SumOver,
-    omega: Domain,
-    accountant: Accountant,
-    source: SystemSource,
-    record: Record,
-    before_rows: Callable[[], None],
-    recorded: Sequence[tuple[object, Answer]],
-    bill: list[Charge],
-) -> Asking:
-    """The `ask` of one release.
+class InMemory:
+    """A journal that keeps answers for its owner only: what a simulation needs, and no release may have."""
 
-    `before_rows` is called before rows are read, each time. `record` makes answers durable and
-    returns only then; the mechanism sees no answer that is not recorded. `recorded` are the answers
-    of an interrupted run, (question as JSON, answer) in order: they are charged and given again,
-    and nothing that they answer is asked a second time. `bill` receives every charge, in order.
-    """
+    def __init__(self) -> None:
+        self.answers: list[tuple[Question, Answer]] = []
+
+    def before_rows(self) -> None:
+        """Nothing to mark."""
+
+    def record(self, charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+        self.answers.extend(zip((charge.question for charge in charges), answers, strict=True))
+
+
+def open_curator(rows: Rows, bill: Bill, source: SystemSource, journal: Journal) -> Asking:
+    """The `ask` of one release. The mechanism sees no answer that the journal has not made durable."""
     if type(source) is not SystemSource:
         raise TypeError("privacy noise comes from the operating system's generator only")
-    earlier = list(recorded)
 
     def answer(questions: Sequence[Question]) -> list[Answer]:
-        charges = [charge_for(question, omega, accountant) for question in questions]
-        accountant.charge([charge.price for charge in charges])
-        bill.extend(charges)
-        answers: list[Answer] = []
-        for charge in charges[: len(earlier)]:
-            question, again = earlier.pop(0)
-            if question != charge.asked or again.lengths != charge.lengths:
-                raise TranscriptMismatch("the recorded answers are to other questions")
-            answers.append(again)
+        charges, answers = bill.charge(questions)
         fresh = charges[len(answers) :]
         if fresh:
-            before_rows()
-            sums, _ = sum_over([charge.question for charge in fresh])
+            journal.before_rows()
             given = []
-            for charge, exact in zip(fresh, sums, strict=True):
+            for charge, exact in zip(fresh, rows.sums([one.question for one in fresh]), strict=True):
                 if len(exact) != sum(charge.lengths):
                     raise FileError("the number of rows changed while they were read.", "")
                 if isinstance(charge.question.statistic, RowScores):
                     exact = mixed(exact, len(charge.question.statistic.weights), source)
-                noisy = exact + noise_for(charge, omega, source)
+                noisy = exact + noise_for(charge, bill.omega, source)
                 given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
-            record(fresh, given)
+            journal.record(fresh, given)
             answers += given
         return answers
 
-    def sd(question: Question) -> float:
-        return charge_for(question, omega, accountant).price.sd
-
-    return Asking(answer, sd)
+    return Asking(answer, bill.sd)
 
 
 def mixed(scores: Ints, r: int, source: Words) -> Ints:

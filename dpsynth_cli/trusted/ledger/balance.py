@@ -44,11 +44,39 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Charge:
-    """What one release costs, in its own unit; no unit and no amount: it has no epsilon at all."""
+class Cost:
+    """What one release costs, in its own unit; no unit and no amount: it has no epsilon at all.
+
+    `epsilon` and `delta` are the release's own, as stated: for messages and the record.
+    """
 
     amount: Fraction | None
     unit: Unit | None
+    epsilon: str | None = None
+    delta: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount is None or self.unit is None:
+            return
+        if not isinstance(self.amount, Fraction):
+            raise TypeError("a charge is a Fraction: floats do not add up")
+        if self.amount <= 0 or (self.delta is None) != (self.unit.currency == "epsilon"):
+            raise ValueError("a charge is positive, and has a delta if and only if it is a rho")
+
+    def as_json(self) -> dict[str, Any]:
+        """As a reserve entry records it."""
+        if self.amount is None or self.unit is None:
+            return {"currency": "unbounded"}
+        return {
+            "amount": str(self.amount),
+            "currency": self.unit.currency,
+            "neighbours": self.unit.neighbours,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+
+
+UNBOUNDED = Cost(None, None)  # a release without differential privacy
 
 
 @dataclass(frozen=True)
@@ -146,7 +174,7 @@ class Account:
         self.dataset = dataset
         self.grant: Grant | None = None
         self.charged: Fraction | None = None
-        self.charges: dict[str, Charge] = {}
+        self.costs: dict[str, Cost] = {}
         self.drawn: set[str] = set()
 
     @property
@@ -154,13 +182,13 @@ class Account:
         """What is left of the grant; None without one."""
         return None if self.grant is None or self.charged is None else self.grant.total - self.charged
 
-    def price(self, charge: Charge) -> tuple[Fraction, str | None] | None:
-        """The charge in the grant's unit; None where no conversion is sound."""
+    def price(self, cost: Cost) -> tuple[Fraction, str | None] | None:
+        """The cost in the grant's unit; None where no conversion is sound."""
         if self.grant is None:
             raise ValueError("without a grant there is nothing to convert to")
-        if charge.amount is None or charge.unit is None:
+        if cost.amount is None or cost.unit is None:
             return (Fraction(0), None) if self.grant.allow_unbounded else None
-        return converted(charge.amount, charge.unit, self.grant.unit)
+        return converted(cost.amount, cost.unit, self.grant.unit)
 
     def add(self, kind: str, release: str, payload: dict[str, Any]) -> str | None:
         """Take in one entry; what is wrong with it, if its writer should have refused it."""
@@ -168,7 +196,7 @@ class Account:
         if kind == "grant":
             problem = self._grant(payload)
         elif kind == "reserve":
-            problem = self._charge(release, charge_of(payload), payload.get("charged"))
+            problem = self._charge(release, cost_of(payload), payload.get("charged"))
         elif kind == "drawn":
             self.drawn.add(release)
         elif kind == "abort" and release not in self.drawn:
@@ -186,17 +214,17 @@ class Account:
             new = old + new
         self.grant = new
         if old is None:
-            prices = [self.price(charge) for charge in self.charges.values()]
+            prices = [self.price(cost) for cost in self.costs.values()]
             self.charged = sum((price[0] for price in prices if price is not None), Fraction(0))
             if None in prices:
                 return f"{self.dataset} was granted a budget that cannot count its earlier releases"
         return None
 
-    def _charge(self, release: str, charge: Charge, stated: object) -> str | None:
-        self.charges[release] = charge
+    def _charge(self, release: str, cost: Cost, stated: object) -> str | None:
+        self.costs[release] = cost
         if self.grant is None or self.charged is None:
             return None if stated is None else f"{self.dataset} has no grant to charge"
-        price = self.price(charge)
+        price = self.price(cost)
         if price is None:
             return f"{self.dataset} was charged in a unit that its grant does not cover"
         self.charged += price[0]
@@ -205,20 +233,20 @@ class Account:
         return None
 
     def _refund(self, release: str) -> None:
-        charge = self.charges.pop(release, None)
-        if charge is not None and self.charged is not None:
-            price = self.price(charge)
+        cost = self.costs.pop(release, None)
+        if cost is not None and self.charged is not None:
+            price = self.price(cost)
             self.charged -= Fraction(0) if price is None else price[0]
 
     def balance(self) -> Balance:
         """The account as it stands."""
         spent: dict[Unit, Fraction] = {}
         counts: dict[Unit, int] = {}
-        for charge in self.charges.values():
-            if charge.amount is not None and charge.unit is not None:
-                spent[charge.unit] = spent.get(charge.unit, Fraction(0)) + charge.amount
-                counts[charge.unit] = counts.get(charge.unit, 0) + 1
-        unbounded = sum(charge.amount is None for charge in self.charges.values())
+        for cost in self.costs.values():
+            if cost.amount is not None and cost.unit is not None:
+                spent[cost.unit] = spent.get(cost.unit, Fraction(0)) + cost.amount
+                counts[cost.unit] = counts.get(cost.unit, 0) + 1
+        unbounded = sum(cost.amount is None for cost in self.costs.values())
         return Balance(
             self.dataset,
             self.grant,
@@ -226,16 +254,17 @@ class Account:
             self.remaining,
             spent,
             counts,
-            len(self.charges),
+            len(self.costs),
             unbounded,
         )
 
 
-def charge_of(payload: dict[str, Any]) -> Charge:
-    """The charge that a reserve entry records."""
+def cost_of(payload: dict[str, Any]) -> Cost:
+    """The cost that a reserve entry records."""
     if payload["currency"] == "unbounded":
-        return Charge(None, None)
-    return Charge(Fraction(payload["amount"]), Unit(payload["currency"], payload["neighbours"]))
+        return UNBOUNDED
+    unit = Unit(payload["currency"], payload["neighbours"])
+    return Cost(Fraction(payload["amount"]), unit, payload["epsilon"], payload["delta"])
 
 
 def grant_of(payload: dict[str, Any]) -> Grant:

@@ -25,8 +25,7 @@ from dpsynth_cli.trusted.ledger.balance import (
     STATES,
     Account,
     Balance,
-    Charge,
-    Unit,
+    Cost,
     account_of,
     grant_of,
     wrong_sums,
@@ -77,57 +76,24 @@ class Ledger:
 
     # --- a release -----------------------------------------------------------------------------------
 
-    def reserve(
-        self,
-        dataset: str,
-        release_id: str,
-        amount: Fraction,
-        currency: str,
-        neighbours: str,
-        epsilon: str,
-        delta: str | None,
-        name: str,
-    ) -> Reservation:
-        """Charge a release before any row is read; BudgetError, and no entry, if the grant is too small.
-
-        `epsilon` and `delta` are the release's own, as stated: for messages and the record.
-        """
-        if not isinstance(amount, Fraction):
-            raise TypeError("a charge is a Fraction: floats do not add up")
-        if amount <= 0 or (delta is None) != (currency == "epsilon"):
-            raise ValueError("a charge is positive, and has a delta if and only if it is a rho")
-        unit = Unit(currency, neighbours)
-        payload: dict[str, Any] = {
-            "name": name,
-            "amount": str(amount),
-            "currency": currency,
-            "neighbours": neighbours,
-            "epsilon": epsilon,
-            "delta": delta,
-        }
-        return self._reserve(dataset, release_id, Charge(amount, unit), payload)
-
-    def reserve_unbounded(self, dataset: str, release_id: str, name: str) -> Reservation:
-        """Record a release without differential privacy; BudgetError if a grant does not allow it."""
-        payload = {"name": name, "currency": "unbounded"}
-        return self._reserve(dataset, release_id, Charge(None, None), payload)
-
-    def _reserve(self, dataset: str, release_id: str, charge: Charge, payload: dict[str, Any]) -> Reservation:
+    def reserve(self, dataset: str, release_id: str, name: str, cost: Cost) -> Reservation:
+        """Charge a release before any row is read; BudgetError, and no entry, if the grant is too small."""
         chain.check_name("data set", dataset)
         chain.check_name("release's id", release_id)
+        payload: dict[str, Any] = {"name": name, **cost.as_json()}
         with chain.transaction(self.path, write=True, create=True, timeout=self.timeout) as db:
             self._check_move(db, "reserve", release_id, NOTHING_SPENT)
             account = _account(db, dataset)
-            charged, conversion = charge.amount, None
+            charged, conversion = cost.amount, None
             if account.grant is not None:
-                price = account.price(charge)
+                price = account.price(cost)
                 if price is None:
-                    raise refusals.not_covered(dataset, charge, account.grant)
+                    raise refusals.not_covered(dataset, cost, account.grant)
                 charged, conversion = price
                 left = account.remaining
-                if left is not None and charge.amount is not None and charged > left:
-                    raise refusals.too_little(dataset, payload, charged, conversion, account.grant, left)
-                payload = {**payload, "charged": str(charged), "conversion": conversion}
+                if left is not None and cost.amount is not None and charged > left:
+                    raise refusals.too_little(dataset, cost, charged, conversion, account.grant, left)
+                payload |= {"charged": str(charged), "conversion": conversion}
             entry = chain.append(db, dataset, "reserve", release_id, payload)
             account.add("reserve", release_id, entry.payload)
         return Reservation(entry.number, entry.hash, charged, account.remaining, conversion)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
-from dpsynth_cli.trusted.ledger.balance import Account, Charge, Grant, converted
+from dpsynth_cli.trusted.ledger.balance import Account, Cost, Grant, converted
 
 
 def shown(amount: Fraction, *, up: bool = True, digits: int = 12) -> str:
@@ -64,7 +63,7 @@ def grant_command(dataset: str, epsilon: str, grant: Grant) -> str:
 
 def too_little(
     dataset: str,
-    asked: dict[str, Any],
+    asked: Cost,
     charged: Fraction,
     conversion: str | None,
     grant: Grant,
@@ -72,8 +71,8 @@ def too_little(
 ) -> BudgetError:
     """The grant has less left than the release costs."""
     currency = grant.unit.currency
-    at = f" at delta = {shown(Fraction(asked['delta']))}" if asked["delta"] else ""
-    stated = f"epsilon = {asked['epsilon']}{at}"
+    at = f" at delta = {shown(Fraction(asked.delta))}" if asked.delta else ""
+    stated = f"epsilon = {asked.epsilon}{at}"
     why = f" (its {stated}: {conversion})" if conversion else f" (its {stated})" if currency == "rho" else ""
     needs = f"this release needs {currency} = {shown(charged)}{why}"
     has = f"{dataset} has {shown(left, up=False)} left"
@@ -86,9 +85,9 @@ def too_little(
     )
 
 
-def not_covered(dataset: str, charge: Charge, grant: Grant) -> BudgetError:
+def not_covered(dataset: str, cost: Cost, grant: Grant) -> BudgetError:
     """The grant is in a unit that the release's own does not imply."""
-    if charge.unit is None:
+    if cost.unit is None:
         return BudgetError(
             f"this release has no differential privacy, and {dataset} has a budget that does not allow that.",
             NOTHING_SPENT,
@@ -96,12 +95,12 @@ def not_covered(dataset: str, charge: Charge, grant: Grant) -> BudgetError:
             f"{grant_command(dataset, 'EPSILON', grant)} --allow-groups",
         )
     changes = []
-    if (charge.unit.neighbours, grant.unit.neighbours) == ("replace_one", "add_remove"):
+    if (cost.unit.neighbours, grant.unit.neighbours) == ("replace_one", "add_remove"):
         changes.append("set privacy.neighbours to add_remove")
-    if (charge.unit.currency, grant.unit.currency) == ("rho", "epsilon"):
+    if (cost.unit.currency, grant.unit.currency) == ("rho", "epsilon"):
         changes.append("leave out privacy.delta")
     return BudgetError(
-        f"this release is counted in {charge.unit}, but the budget of {dataset} is {kind(grant)}: "
+        f"this release is counted in {cost.unit}, but the budget of {dataset} is {kind(grant)}: "
         "the one does not imply the other at any price.",
         NOTHING_SPENT,
         f"In the spec, {' and '.join(changes)}.",
@@ -122,23 +121,23 @@ def check_grant(account: Account, new: Grant, cost: str) -> None:
         )
 
 
-def _check_first_grant(account: Account, new: Grant, cost: str) -> None:
+def _check_first_grant(account: Account, new: Grant, nothing: str) -> None:
     spent = Fraction(0)
-    for charge in account.charges.values():
-        if charge.amount is None or charge.unit is None:
+    for cost in account.costs.values():
+        if cost.amount is None or cost.unit is None:
             if not new.allow_unbounded:
                 raise BudgetError(
                     f"{account.dataset} already has a release without differential privacy.",
-                    cost,
+                    nothing,
                     "If the budget is to stand beside it, say so with --allow-groups.",
                 )
             continue
-        price = converted(charge.amount, charge.unit, new.unit)
+        price = converted(cost.amount, cost.unit, new.unit)
         if price is None:
             raise BudgetError(
-                f"{account.dataset} already has a release counted in {charge.unit}, which a budget in "
+                f"{account.dataset} already has a release counted in {cost.unit}, which a budget in "
                 f"{kind(new)} cannot count.",
-                cost,
+                nothing,
                 "Grant one that can: with --neighbours replace_one it counts both relations, "
                 "with --delta both currencies.",
             )
@@ -147,6 +146,6 @@ def _check_first_grant(account: Account, new: Grant, cost: str) -> None:
         raise BudgetError(
             f"{account.dataset} was already charged {new.unit.currency} = {shown(spent)}, more than this "
             f"grant of {shown(new.total, up=False)}.",
-            cost,
+            nothing,
             "Grant what was spent and what may still be spent, together.",
         )

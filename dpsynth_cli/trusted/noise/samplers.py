@@ -3,7 +3,7 @@
 Claim. Given uniform random words, every integer x comes out with probability *exactly* proportional
 to exp(-|x|/scale) or exp(-x^2/(2 sigma^2)), and every vector of integers to exp(-max |x_i|/scale): no
 floating point, no truncated tail, no "up to 2^-k".
-The words (`source.py`) are pseudo-random, so the privacy guarantee is computational. The run time depends
+The words (`words.py`) are pseudo-random, so the privacy guarantee is computational. The run time depends
 on the noise drawn, never on data: nothing here ever sees data.
 
 How. Binary digits of a geometric variable are independent, and each is an exact coin (`coins.py`).
@@ -16,17 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor, inf, isqrt, nextafter
+from math import ceil, floor, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.trusted.core.scales import LARGEST_SIGMA2, SMALLEST_SIGMA2, check_scale, exact
 from dpsynth_cli.trusted.noise.coins import FIRST, Coin, ceil_div, exp_minus
 from dpsynth_cli.trusted.noise.words import CHUNK, Words
-
-LARGEST_SCALE = 1 << 56  # |x| >= 2^63 has probability below exp(-127): see discrete_laplace
-SMALLEST_SIGMA2, LARGEST_SIGMA2 = Fraction(1, 1 << 20), 1 << 110
-
 
 # ---- discrete Laplace ------------------------------------------------------------------------------
 
@@ -46,14 +43,6 @@ def discrete_laplace(scale: Fraction | int, size: int, source: Words) -> NDArray
         part = noise[start : start + CHUNK]
         part[:] = _laplace_chunk(coins, len(part), source)
     return noise
-
-
-def check_scale(scale: Fraction | int) -> Fraction:
-    """The same scale, if discrete_laplace accepts it; else ValueError."""
-    scale = _exact(scale, "scale")
-    if not 0 < scale <= LARGEST_SCALE:
-        raise ValueError("the scale of discrete Laplace noise must be above 0 and at most 2^56")
-    return scale
 
 
 @dataclass(frozen=True)
@@ -158,25 +147,6 @@ def _uniform(bounds: NDArray[np.uint64], source: Words) -> NDArray[np.uint64]:
 # ---- discrete Gaussian -----------------------------------------------------------------------------
 
 
-def representable_sigma2(sigma2: Fraction | int) -> Fraction:
-    """The least float64 that is at least sigma2 and 2^-20: noise is never smaller than asked for.
-
-    The sampler is exact for any fraction; this one also survives being written to JSON and read again.
-    Raises ValueError above 2^110, where values might not fit in 64 bits.
-
-    >>> 0 < representable_sigma2(Fraction(1, 3)) - Fraction(1, 3) < Fraction(1, 2**54)
-    True
-    >>> representable_sigma2(10**15)
-    Fraction(1000000000000000, 1)
-    """
-    sigma2 = _exact(sigma2, "sigma2")
-    if not 0 < sigma2 <= LARGEST_SIGMA2:
-        raise ValueError("the variance of discrete Gaussian noise must be above 0 and at most 2^110")
-    sigma2 = max(sigma2, SMALLEST_SIGMA2)
-    nearest = Fraction(float(sigma2))
-    return nearest if nearest >= sigma2 else Fraction(nextafter(float(sigma2), inf))
-
-
 def discrete_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:
     """Independent integers with P(x) proportional to exp(-x^2/(2 sigma2)), exactly.
 
@@ -187,7 +157,7 @@ def discrete_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArr
     c near sigma accepts most often (76 % of large proposals), and c = p/q makes the exponent an integer
     square over a constant: (|y| q - p)^2 / D, D = 2 sigma2 q^2.
     """
-    sigma2 = _exact(sigma2, "sigma2")
+    sigma2 = exact(sigma2, "sigma2")
     if not SMALLEST_SIGMA2 <= sigma2 <= LARGEST_SIGMA2:
         raise ValueError("the variance of discrete Gaussian noise must be from 2^-20 to 2^110")
     _check_size(size)
@@ -315,12 +285,6 @@ def _accepted(plan: GaussianPlan, y: NDArray[np.int64], source: Words) -> NDArra
 
 
 # ---- arguments -------------------------------------------------------------------------------------
-
-
-def _exact(value: Fraction | int, name: str) -> Fraction:
-    if not isinstance(value, Fraction | int):
-        raise TypeError(f"{name} must be a Fraction or an int: a float is not the number that was meant")
-    return Fraction(value)
 
 
 def _check_size(size: int) -> None:

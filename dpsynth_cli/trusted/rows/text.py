@@ -8,7 +8,7 @@ category but one that has its very bytes.
 A batch that a kernel takes whole needs no patterns, which are slower than the kernel itself. That changes no
 value, because a kernel takes exactly the cells that fit its pattern (and reads the word nan as what is no
 number): `test_a_kernel_takes_exactly_the_numbers_that_fit_its_pattern`, and the same for times and for all
-short texts. `pyarrow.compute` is imported when the first cell is read: a command that reads none starts sooner.
+short texts. `pyarrow.compute` is imported with the first cell: a command that reads none starts sooner.
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ def _read(
     tidy: Callable[[pa.Array], pa.Array] = lambda array: array,
 ) -> Values:
     """Each cell by the kernel whose pattern it fits, as it stands or tidied; `result` where it fits none."""
-    if (found := _whole(array, kernels)) is not None:
-        return found
     from pyarrow import compute as pc
 
+    if (found := _whole(array, kernels)) is not None:
+        return found
     left, cells = np.arange(len(array)), _as_binary(_without(array, too_long(array)))
     for tidied in (False, True):
         cells = tidy(_as_binary(trimmed(cells))) if tidied else cells

@@ -19,8 +19,8 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Cells, Halves, Ints, Question, Total
 from dpsynth_cli.trusted.core.accountant import Accountant, Price
-from dpsynth_cli.trusted.core.curator import TranscriptMismatch, open_curator
-from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
+from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.noise.words import SystemSource
 from dpsynth_cli.trusted.sums.batch import Codes, path_of
@@ -124,18 +124,8 @@ def measured(
     """
     # What its rows have paid for larger or smaller pieces counts as spent: nothing is ever forgotten.
     accountant.charge([Price("none", Fraction(0), leaves.paid * accountant.total, 0.0)])
-    given: list[tuple[Question, Answer]] = []
-
-    def sums(questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        levels = [_level(question, partition) for question in questions]
-        assert partition.order is not None
-        finest = leaves.level(len(partition.order), max(levels, default=0))
-        return [finest.reshape(1 << j, -1).sum(axis=1) for j in levels], leaves.rows
-
-    def record(charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
-        given.extend((charge.question, answer) for charge, answer in zip(charges, answers, strict=True))
-
-    asking = open_curator(sums, omega, accountant, source, record, lambda: None, (), [])
+    journal = InMemory()
+    asking = open_curator(_Levels(leaves, partition), Bill(omega, accountant), source, journal)
 
     def answer(questions: Sequence[Question]) -> list[Answer]:
         if not public_counts and any(is_free(question, omega) for question in questions):
@@ -145,7 +135,21 @@ def measured(
     def paid() -> Leaves:
         return Leaves(leaves.codes, leaves.counts, accountant.spent / accountant.total)
 
-    return Asking(answer, asking.sd), paid, given
+    return Asking(answer, asking.sd), paid, journal.answers
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """Raw counts of the levels of a partition."""
+
+    leaves: Leaves
+    partition: Cells
+
+    def sums(self, questions: Sequence[Question]) -> list[Ints]:
+        levels = [_level(question, self.partition) for question in questions]
+        assert self.partition.order is not None
+        finest = self.leaves.level(len(self.partition.order), max(levels, default=0))
+        return [finest.reshape(1 << j, -1).sum(axis=1) for j in levels]
 
 
 def _level(question: Question, partition: Cells) -> int:

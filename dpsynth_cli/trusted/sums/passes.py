@@ -30,11 +30,11 @@ class Passes:
         self._sample: Sample | None = None
         self._memory: Memory | None = None
 
-    def sums(self, questions: Sequence[Question]) -> tuple[list[Ints], int]:
-        """The exact sums of the questions, and the number of rows."""
+    def sums(self, questions: Sequence[Question]) -> list[Ints]:
+        """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)
         if self._memory:
-            return self._engine.sum_over(self._memory, self._omega, questions)
+            return self._engine.sum_over(self._memory, self._omega, questions)[0]
         # The first pass that reads every column is watched. A watch may fail without a loss to the sums.
         whole = set(columns_of(questions)) == {column.name for column in self._scan.columns}
         sample, memory = Sample(self._sample_rows), Memory(self._omega)
@@ -51,7 +51,7 @@ class Passes:
             self._watched = True
             self._sample = sample if self._sample_rows and look.whole else None
             self._memory = memory if keep.whole and memory.has(rows) else None
-        return found, rows
+        return found
 
     def sampled(self) -> Table:
         """An even sample of the rows, by a pass of its own if none has seen them all."""

@@ -1,0 +1,213 @@
+"""The durable record of one release: its charge, the answers so far, and what the ledger knows of them.
+
+begin      charge in the ledger, then the partial transcript beside the output
+record     answers on the disk, then a note of their number and hash in the ledger, then to the mechanism
+commit     hashes of what is published in the ledger
+resume     the same release again after a crash: same answers, same charge, nothing asked twice
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dpsynth_cli.errors import (
+    DpsynthError,
+    FileError,
+    Interrupted,
+    MemoryShort,
+    UsageError,
+    VerificationError,
+)
+from dpsynth_cli.questions import Answer
+from dpsynth_cli.release import audit
+from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.synthesis import about, cost_of
+from dpsynth_cli.release.transcript import VERSION, Partial, Transcript
+from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.ledger.chain import NoLedger
+from dpsynth_cli.trusted.ledger.ledger import Ledger
+
+
+class Journal:
+    """The record of a release that is under way."""
+
+    def __init__(self, dataset: str, ledger: Ledger, partial: Partial) -> None:
+        self._dataset, self._ledger, self._partial = dataset, ledger, partial
+        self._noted = self._last_note()
+
+    @classmethod
+    def begin(cls, spec: Spec, files: Files, ledger: Ledger) -> Journal:
+        """Charge a new release. A failure here leaves nothing charged."""
+        release_id = secrets.token_hex(16)
+        with refunding(spec, ledger, release_id, reserving=True):
+            reservation = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
+            header = {
+                "dpsynth_transcript": VERSION,
+                "release": about(spec, release_id),
+                "spec": public_document(spec.effective),
+                "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
+                "ledger": {
+                    "dataset": spec.privacy.dataset,
+                    "hash": reservation.hash,
+                    "charged": str(reservation.charged),
+                    "conversion": reservation.conversion,
+                },
+            }
+            return cls(spec.privacy.dataset, ledger, Partial.create(files.partial(release_id), header))
+
+    @classmethod
+    def resume(cls, spec: Spec, files: Files, ledger: Ledger) -> Journal:
+        """The record of a release that was cut off."""
+        partial = _unfinished(spec, files)
+        try:
+            if ledger.state(partial.header["release"]["id"]) not in ("reserved", "drawn", "committed"):
+                raise UsageError(
+                    f"the ledger {ledger.path} does not hold the charge of {partial.path.name}.",
+                    next_step="Name the ledger it was started with: --ledger FILE, or $DPSYNTH_LEDGER.",
+                )
+            with refunding(spec, ledger, partial.header["release"]["id"]):
+                return cls(spec.privacy.dataset, ledger, partial)
+        except BaseException:
+            partial.close()
+            raise
+
+    @property
+    def release_id(self) -> str:
+        return str(self._partial.header["release"]["id"])
+
+    @property
+    def answers(self) -> Sequence[tuple[Any, Answer]]:
+        """(question as JSON, answer) in order."""
+        return self._partial.answers
+
+    def before_rows(self) -> None:
+        """Mark in the ledger that rows are read. Exactly one process may go on: of two with the same charge,
+        one cannot mark it."""
+        state = self._ledger.state(self.release_id)
+        if state == "reserved":
+            self._ledger.drawn(self.release_id)
+        elif state != "drawn":
+            raise VerificationError(
+                f"the release {self.release_id} is {state or 'unknown'} in the ledger: no row may be read "
+                "for it.",
+                "",
+            )
+
+    def record(self, charges: Sequence[Charge], answers: Sequence[Answer]) -> None:
+        """Whoever goes on from an older copy of the partial, or from another one, is refused, so that no
+        question ever gets a second answer."""
+        for charge, answer in zip(charges, answers, strict=True):
+            self._partial.record(charge.question, answer)
+        payload = self._note(len(self._partial.answers))
+        self._noted = self._ledger.note(self._dataset, self.release_id, payload, follows=self._noted).number
+
+    def transcript(self) -> Transcript:
+        """All of it, as it will be published."""
+        return self._partial.transcript()
+
+    def commit(self, hashes: dict[str, str]) -> None:
+        """Commit once; what was committed before must be the same."""
+        if self._ledger.state(self.release_id) != "committed":
+            self._ledger.commit(self.release_id, hashes)
+            return
+        entries = self._ledger.find(self.release_id)
+        if next(entry.payload for entry in entries if entry.kind == "commit") != hashes:
+            raise VerificationError(f"the ledger holds other files for the release {self.release_id}.", "")
+
+    def remove(self) -> None:
+        """Published, or given back: the unfinished copy goes."""
+        self._partial.remove()
+
+    def close(self) -> None:
+        self._partial.close()
+
+    def _note(self, count: int) -> dict[str, Any]:
+        return {"answers": count, "sha256": self._partial.digest(count)}
+
+    def _last_note(self) -> int:
+        """The number of the last note; refuses a partial that is not the one it is about."""
+        last = self._ledger.last_note(self.release_id)
+        if last is None:
+            return 0
+        if last.payload != self._note(last.payload["answers"]):
+            raise VerificationError(
+                f"{self._partial.path.name} is an older or another copy of the unfinished release: the "
+                "ledger knows answers that it does not have.",
+                "",
+                "Go on with the newest copy; answers are never drawn a second time.",
+            )
+        return last.number
+
+
+def _unfinished(spec: Spec, files: Files) -> Partial:
+    """The oldest unfinished release of this output whose process is gone."""
+    other_spec = alive = False
+    for path in files.partials():
+        partial = Partial.reopen(path)
+        if partial is None:
+            alive = True
+        elif partial.header["spec"] != public_document(spec.effective):
+            other_spec = True
+            partial.close()
+        else:
+            return partial
+    if other_spec:
+        why = "the unfinished release beside it was started with another spec or other options."
+    elif alive:
+        why = "the unfinished release beside it is still running."
+    else:
+        why = "there is no unfinished release beside it."
+    raise UsageError(f"nothing to resume for {files.output_name}: {why}", next_step="")
+
+
+@contextmanager
+def refunding(
+    spec: Spec, ledger: Ledger, release_id: str, journal: Journal | None = None, reserving: bool = False
+) -> Iterator[None]:
+    """Give the charge back if it fails before a row is read; else say that it is spent.
+
+    With `reserving` the charge itself is made inside: what the ledger refuses, it has said.
+    """
+    try:
+        yield
+    except BaseException as failure:
+        if reserving and isinstance(failure, DpsynthError):
+            raise
+        error = failure
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            error = Interrupted(143 if isinstance(error, SystemExit) else 130)
+        if isinstance(error, OSError):
+            error = FileError(f"{error.filename or spec.output}: {error.strerror}.", "")
+        if isinstance(error, MemoryError):
+            error = MemoryShort()
+        try:
+            state = ledger.state(release_id)
+        except NoLedger:
+            if not reserving:
+                raise
+            state = None  # stopped while the ledger itself was being made: nothing was charged
+        if state == "reserved":
+            ledger.abort(release_id, type(failure).__name__)
+            if journal is not None:
+                journal.remove()
+        if isinstance(error, DpsynthError):
+            if state in ("drawn", "committed"):
+                error.cost, finish = _spent(spec)
+                if not isinstance(error, VerificationError):
+                    error.next_step = f"{error.next_step} {finish}".strip()
+            elif state is not None or isinstance(error, Interrupted):
+                error.cost = "Nothing was spent."
+        raise error from None
+
+
+def _spent(spec: Spec) -> tuple[str, str]:
+    """What stays spent when a release fails after its rows were read, and how to go on."""
+    privacy = spec.privacy
+    if privacy.epsilon is None:
+        return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
+    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    return f"epsilon = {audit.short(privacy.epsilon)} of {privacy.dataset} was spent.", finish

@@ -1,0 +1,61 @@
+"""The bill of one run: every question is charged before it is answered; and what was answered before.
+
+Without rows and without noise: a release asks through `curator.py`, and whoever verifies one through
+`recorded_ask`, which gives the recorded answers again, at their prices, and has nothing else to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.questions import Answer, Asking, Question
+from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.prices import Charge, charge_for
+
+
+class TranscriptMismatch(ValueError):
+    """The recorded answers do not fit what the mechanism asks."""
+
+
+class Bill:
+    """All charges so far. `recorded` are the answers of an interrupted run, (question as JSON, answer) in
+    order: they are charged and given again, and nothing that they answer is asked a second time.
+    """
+
+    def __init__(
+        self, omega: Domain, accountant: Accountant, recorded: Iterable[tuple[object, Answer]] = ()
+    ) -> None:
+        self.omega, self.accountant = omega, accountant
+        self.charges: list[Charge] = []
+        self._recorded = list(recorded)
+
+    def charge(self, questions: Sequence[Question]) -> tuple[list[Charge], list[Answer]]:
+        """Charge all questions, or refuse all. Their charges, and the answers to the first of them, as far as
+        they were recorded."""
+        charges = [charge_for(question, self.omega, self.accountant) for question in questions]
+        self.accountant.charge([charge.price for charge in charges])
+        self.charges.extend(charges)
+        answers: list[Answer] = []
+        for charge in charges[: len(self._recorded)]:
+            question, again = self._recorded.pop(0)
+            if question != charge.asked or again.lengths != charge.lengths:
+                raise TranscriptMismatch("the recorded answers are to other questions")
+            answers.append(again)
+        return charges, answers
+
+    def sd(self, question: Question) -> float:
+        """The standard deviation that the noise of a question would have; nothing is charged."""
+        return charge_for(question, self.omega, self.accountant).price.sd
+
+
+def recorded_ask(bill: Bill) -> Asking:
+    """An `ask` that has the recorded answers and no more."""
+
+    def answer(questions: Sequence[Question]) -> list[Answer]:
+        charges, answers = bill.charge(questions)
+        if len(answers) < len(charges):
+            raise TranscriptMismatch("the transcript ends before the mechanism does")
+        return answers
+
+    return Asking(answer, bill.sd)
