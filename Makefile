@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := out
+DOCS := README.md $(wildcard docs/*.md docs/mechanisms/*.md)  # some parts are generated
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow lint docs bench lock wheel clean
@@ -41,13 +42,13 @@ lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/cog -P --check README.md
+	@$(BIN)/cog -P -I docs --check $(DOCS)
 
 slow: $(BIN)/.installed ## Run the long statistical tests
 	@$(BIN)/python -m pytest -n auto -m slow
 
-docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
-	@$(BIN)/cog -P -r README.md
+docs: $(BIN)/.installed ## Write the generated parts of docs/ and configs/ again
+	@$(BIN)/cog -P -I docs -r $(DOCS)
 	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)
