@@ -42,13 +42,13 @@ lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/cog -P -I docs --check $(DOCS)
+	@$(BIN)/cog -P -I docs --verbosity=1 --check $(DOCS)
 
 slow: $(BIN)/.installed ## Run the long statistical tests
 	@$(BIN)/python -m pytest -n auto -m slow
 
 docs: $(BIN)/.installed ## Write the generated parts of docs/ and configs/ again
-	@$(BIN)/cog -P -I docs -r $(DOCS)
+	@$(BIN)/cog -P -I docs --verbosity=1 -r $(DOCS)
 	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)

@@ -61,10 +61,9 @@ def options() -> None:
     print()
     for name, command in _commands(_tree()):
         shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
-        arguments = [parameter for parameter in shown if parameter.param_type_name == "argument"]
         print(f"## {name}")
         print()
-        print("    " + " ".join([name, *map(_argument, arguments)]))
+        print("    " + " ".join([name, *filter(None, map(_written, shown))]))
         print()
         for paragraph in (command.help or "").split("\n\n"):
             print(" ".join(paragraph.split()))
@@ -93,9 +92,12 @@ def _commands(tree: Any, prefix: str = "dpsynth") -> Iterator[tuple[str, Any]]:
             yield f"{prefix} {name}", command
 
 
-def _argument(parameter: Any) -> str:
+def _written(parameter: Any) -> str:
+    """An argument, or an option that must be there, as in a line of usage."""
     name = parameter.metavar or parameter.name.upper()
-    return name if parameter.required else f"[{name}]"
+    if parameter.param_type_name == "argument":
+        return name if parameter.required else f"[{name}]"
+    return f"{parameter.opts[0]} {name}" if parameter.required else ""
 
 
 def _sentence(text: str | None) -> str:
