@@ -48,6 +48,14 @@ def parameters(name: str) -> None:
     print()
 
 
+def parameter_links() -> None:
+    """Where the parameters of each mechanism are."""
+    print()
+    for name in mechanisms():
+        print(f"- [`{name}`]({page_of(name)}#parameters)")
+    print()
+
+
 def commands() -> None:
     """Every command and what it does, in one line."""
     rows = (
@@ -74,10 +82,10 @@ def options() -> None:
         print()
 
 
-def sensitivities() -> None:
-    """The table of sensitivities and its proofs, as they stand beside the code."""
+def trusted(section: str) -> None:
+    """A section of the proof, as it stands beside the code."""
     text = (ROOT / "dpsynth_cli/trusted/README.md").read_text()
-    print(text.split("\n## Sensitivities\n")[1].split("\n## ")[0])
+    print(text.split(f"\n## {section}\n")[1].split("\n## ")[0])
 
 
 def _tree() -> Any:

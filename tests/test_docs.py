@@ -229,7 +229,7 @@ def page_of(name: str) -> Path:
 def test_every_mechanism_has_a_page_that_lists_its_parameters(name):
     text = page_of(name).read_text()
     assert f'generate.parameters("{name}")' in text
-    for document in ("README.md", "docs/mechanisms/README.md", "docs/spec.md"):
+    for document in ("docs/mechanisms/README.md", "docs/spec.md"):
         linked = re.findall(rf"\[`{name}`\]\(([^)#]+)", (ROOT / document).read_text())
         assert {((ROOT / document).parent / one).resolve() for one in linked} == {page_of(name)}, document
 
@@ -243,6 +243,12 @@ def test_the_readme_is_short_and_begins_with_the_two_commands():
     assert len(lines) <= 150
     commands = [line.split("#")[0].strip() for line in code_lines("\n".join(lines))]
     assert commands[:2] == ["make demo", "make test"]
+
+
+def test_the_newest_version_of_the_changelog_is_that_of_the_package():
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest.group(1) == dpsynth_cli.__version__
 
 
 def test_every_test_that_a_page_names_exists():
