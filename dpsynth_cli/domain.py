@@ -109,3 +109,11 @@ class Domain:
     def modelled(self) -> tuple[Column, ...]:
         """The columns inside a class: all but the label of the strata."""
         return tuple(column for column in self.columns if column.name != self.strata)
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How a CSV input is cut into cells; `multiline` lets a quoted field contain line breaks."""
+
+    multiline: bool = False
+    delimiter: str = ","

@@ -266,3 +266,8 @@ def as_json(word: Any) -> Any:
     if isinstance(word, np.integer):
         return int(word)
     return word
+
+
+def about(question: Any, answer: Answer) -> dict[str, Any]:
+    """All of an answer but its values, as JSON."""
+    return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}

@@ -84,6 +84,14 @@ def test_every_link_leads_somewhere(path):
             assert anchor in anchors(there), f"{name_of(path)}: {target} has no such heading"
 
 
+@every_page
+def test_every_path_of_the_repository_that_is_named_exists(path):
+    folders = "tests|docs|dpsynth_cli|configs|benchmarks|sample_data"
+    for named in re.findall(rf"`((?:{folders})/[^`\s*]*)`", without_fences(path.read_text())):
+        if "NAME" not in named:
+            assert (ROOT / named).exists(), f"{name_of(path)}: {named}"
+
+
 def test_every_page_can_be_reached_from_the_readme():
     seen, new = set[Path](), {ROOT / "README.md"}
     while new:

@@ -46,11 +46,11 @@ def command(
     For the steward: the numbers are computed from the real rows, so they are confidential. It costs no
     budget and writes nothing.
     """
+    from dpsynth_cli.domain import CsvOptions
     from dpsynth_cli.evaluate import classifiers
+    from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
     from dpsynth_cli.evaluate.names import NAMES
-    from dpsynth_cli.evaluate.tables import read_table
-    from dpsynth_cli.spec.csv_options import CsvOptions
 
     wanted = loaded(spec, set_, real, None, None)
     domain = wanted.domain

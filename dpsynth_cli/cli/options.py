@@ -83,7 +83,7 @@ def loaded(
 
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:
     """The public table to predict with, if one was named, and the number of rows to imagine."""
-    from dpsynth_cli.evaluate.tables import read_table
+    from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.release.imagine import REFERENCE_ROWS
 
     table = read_table(like, spec.domain, spec.csv, REFERENCE_ROWS) if like else None

@@ -37,13 +37,13 @@ def command(
     From the steward's audit the page is confidential, and shows real distributions beside synthetic ones
     (of at most 200,000 rows); with --public, or from the public audit, it may be published.
     """
+    from dpsynth_cli.domain import CsvOptions
     from dpsynth_cli.errors import FileError, UsageError
+    from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.evaluate.report import Shown, page, public_part
-    from dpsynth_cli.evaluate.tables import read_table
     from dpsynth_cli.release.predict import predict as predicted
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.csv_options import CsvOptions
     from dpsynth_cli.spec.spec import from_document
 
     path = Path(audit)

@@ -1,27 +1,13 @@
-"""Tables to judge: the rows of a file, all or an even sample of them, and tables to compare with."""
+"""Tables to judge, and tables to compare them with."""
 
 from __future__ import annotations
-
-from contextlib import closing
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.rows.sample import Codes, Sample, Table, scanned
 
-__all__ = ["Codes", "Sample", "Table", "halves", "independent", "read_table", "scanned", "uniform"]
-
-
-def read_table(
-    path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
-) -> Table:
-    """The codes of a file's declared columns, of at most so many rows."""
-    from dpsynth_cli.trusted.rows.read import open_scan
-
-    with closing(open_scan(path, domain.columns, csv)) as scan:
-        return scanned(scan, domain, most, progress)
+__all__ = ["Codes", "Sample", "Table", "halves", "independent", "scanned", "uniform"]
 
 
 def halves(table: Table, seed: int = 0) -> tuple[Table, Table]:

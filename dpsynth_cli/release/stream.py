@@ -30,16 +30,17 @@ from dpsynth_cli.errors import (
     UsageError,
     VerificationError,
 )
-from dpsynth_cli.hashing import canonical
+from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.online import schedule
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
-from dpsynth_cli.release.stream_snapshot import rebuilt, transcript_of
+from dpsynth_cli.release.stream_snapshot import rebuilt
 from dpsynth_cli.release.stream_step import advance, stream_of
-from dpsynth_cli.release.synthesis import Receipt, accountant_of, compose, cost_of
-from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.release.synthesis import Receipt, accountant_of, compose, cost_of, versions
+from dpsynth_cli.release.transcript import VERSION, Transcript
+from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
@@ -151,7 +152,7 @@ def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Rec
                 "Nothing was published.",
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
-        transcript = transcript_of(spec, ledger, state)
+        transcript = _transcript(spec, ledger, state)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
             snapshot_id = transcript.header["release"]["id"]
@@ -271,6 +272,37 @@ def _charge(spec: Spec, ledger: Ledger, state: StreamState) -> dict[str, Any]:
         reservation = ledger.reserve(privacy.dataset, state.stream_id, spec.name, cost_of(spec))
         charged, conversion = reservation.charged, reservation.conversion
     return {"dataset": privacy.dataset, "charged": str(charged), "conversion": conversion}
+
+
+def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
+    """What the snapshot of the last release is made of."""
+    release = state.release
+    note = next(
+        entry
+        for entry in ledger.find(state.stream_id)
+        if entry.kind == "note" and entry.payload["generation"] == release["generation"]
+    )
+    header = {
+        "dpsynth_transcript": VERSION,
+        "release": {
+            # A name for the snapshot; nothing but public words goes into it.
+            "id": sha256(f"{state.stream_id} {release['number']}".encode())[:32],
+            "name": spec.name,
+            "day": release["day"],
+            "versions": versions(),
+        },
+        "spec": public_document(spec.effective),
+        "sampling_seed": state.seed if spec.seed is None else spec.seed,
+        "ledger": state.ledger | {"hash": note.hash},
+        "stream": {
+            "id": state.stream_id,
+            "release": release["number"],
+            "clock": release["clock"],
+            "blocks": [[first, last, len(answers)] for first, last, answers in state.blocks],
+        },
+    }
+    answers = [answer for _, _, answers in state.blocks for answer in answers]
+    return Transcript(json.loads(canonical(header)), tuple(answers))
 
 
 def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpsynth_cli.errors import VerificationError
-from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.online import online, schedule
-from dpsynth_cli.questions import Model, Question, Total, as_json
-from dpsynth_cli.release.synthesis import Outcome, accountant_of, check_paid_for, versions
-from dpsynth_cli.release.transcript import VERSION, Transcript
-from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.questions import Answer, Model, Question, Total, as_json
+from dpsynth_cli.release.synthesis import Outcome, accountant_of, check_paid_for
+from dpsynth_cli.release.transcript import Transcript
+from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import laplace_sd
 from dpsynth_cli.trusted.core.bill import Bill, recorded_ask
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
-from dpsynth_cli.trusted.ledger.ledger import Ledger
-from dpsynth_cli.trusted.stream.state import Answers, StreamState
 
 SPARSE = "sparse_counting"  # the noise of its answers, by name
-Parts = list[tuple[int, int, Answers]]
-
-
-def transcript_of(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
-    release = state.release
-    note = next(
-        entry
-        for entry in ledger.find(state.stream_id)
-        if entry.kind == "note" and entry.payload["generation"] == release["generation"]
-    )
-    header = {
-        "dpsynth_transcript": VERSION,
-        "release": {
-            # A name for the snapshot; nothing but public words goes into it.
-            "id": sha256(f"{state.stream_id} {release['number']}".encode())[:32],
-            "name": spec.name,
-            "day": release["day"],
-            "versions": versions(),
-        },
-        "spec": public_document(spec.effective),
-        "sampling_seed": state.seed if spec.seed is None else spec.seed,
-        "ledger": state.ledger | {"hash": note.hash},
-        "stream": {
-            "id": state.stream_id,
-            "release": release["number"],
-            "clock": release["clock"],
-            "blocks": [[first, last, len(answers)] for first, last, answers in state.blocks],
-        },
-    }
-    answers = [answer for _, _, answers in state.blocks for answer in answers]
-    return Transcript(json.loads(canonical(header)), tuple(answers))
+Parts = list[tuple[int, int, list[tuple[Any, Answer]]]]  # first and last release, questions and answers
 
 
 def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:

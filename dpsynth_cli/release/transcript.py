@@ -23,7 +23,7 @@ import pyarrow.ipc as ipc
 from dpsynth_cli.arrow import from_numpy, to_numpy
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.questions import Answer, Ints, as_json
+from dpsynth_cli.questions import Answer, Ints, about, as_json
 
 VERSION = 1
 KEY = b"dpsynth"
@@ -199,11 +199,6 @@ def _batch(answer: Answer) -> pa.RecordBatch:
 
 def _values(values: Ints) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([from_numpy(values)], schema=pa.schema(FIELDS))
-
-
-def about(question: Any, answer: Answer) -> dict[str, Any]:
-    """All of an answer but its values, as JSON."""
-    return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}
 
 
 def _answer(about: dict[str, Any], batch: pa.RecordBatch) -> tuple[Any, Answer]:

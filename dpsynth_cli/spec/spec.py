@@ -15,11 +15,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.domain import Domain
+from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec.columns import column_document, read_columns
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.spec.evaluate import Evaluation, evaluation_document, read_evaluation
 from dpsynth_cli.spec.mechanism import param_document, read_params, read_split, read_strata
 from dpsynth_cli.spec.reader import Section, Wrong, choice, flag, positive, text, whole

@@ -22,7 +22,7 @@ from dpsynth_cli.trusted.rows.csv import CsvScan
 from dpsynth_cli.trusted.sums.memory import Memory
 from tests.asking import asking
 from tests.conftest import ROOT
-from tests.test_release import EVERY, killed
+from tests.whole.test_release import EVERY, killed
 
 
 def audits(folder: Path) -> tuple[dict, dict]:

@@ -1,7 +1,7 @@
 """How far one row can move each kind of question: exact integers, for both neighbour relations.
 
-Each line is derived in `trusted/README.md` and docs/privacy.md; `tests/trusted/test_sensitivity.py` shows
-that no row moves a sum further and that a worst case reaches it.
+Each line is derived in `trusted/README.md` and docs/privacy.md; `tests/trusted/core/test_sensitivity.py`
+shows that no row moves a sum further and that a worst case reaches it.
 """
 
 from __future__ import annotations

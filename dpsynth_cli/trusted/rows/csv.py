@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.rows import csv_lines as lines
 from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.scan import (

@@ -7,9 +7,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.rows.csv import BLOCK, MAX_LINE, CsvScan
 from dpsynth_cli.trusted.rows.parquet import ParquetScan
 from dpsynth_cli.trusted.rows.scan import Scan, reading

@@ -83,7 +83,7 @@ class SparseCounting:
     by every check of it from its own step on, the closing one included. So for a given partition all
     these counts rise by 1 together: shifting the threshold by 1 undoes that for a row that is added, and
     shifting the closing check's noise by 1 for one that is removed. Each costs epsilon/2, and they are
-    never needed both. `tests/trusted/test_counting.py` has it by exact enumeration.
+    never needed both. `tests/trusted/stream/test_counting.py` has it by exact enumeration.
     """
 
     T: int

@@ -33,8 +33,7 @@ import pyarrow.ipc
 from dpsynth_cli.arrow import to_numpy
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
-from dpsynth_cli.questions import Answer, Ints
-from dpsynth_cli.release.transcript import about
+from dpsynth_cli.questions import Answer, Ints, about
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.leaves import Leaves
 

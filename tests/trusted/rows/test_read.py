@@ -20,9 +20,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.rows import csv as read_csv
 from dpsynth_cli.trusted.rows import csv_lines as lines
 from dpsynth_cli.trusted.rows import parquet as read_parquet

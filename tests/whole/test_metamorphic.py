@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.questions import (
     Bins,
     CellCounts,
@@ -31,7 +31,6 @@ from dpsynth_cli.questions import (
     Question,
     Total,
 )
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.read import open_scan
 

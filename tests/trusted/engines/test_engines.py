@@ -21,17 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.errors import DpsynthError, FileError
 from dpsynth_cli.questions import Cells, Halves
 from dpsynth_cli.release.write import decode, write_table
-from dpsynth_cli.spec.csv_options import CsvOptions
 from dpsynth_cli.trusted.engines import dask, local, summed
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import Tally
-from tests.trusted.test_read import COLUMNS, HEADER, JUNK
-from tests.trusted.test_sums import MISFITS, OMEGA, misfit, some_rows, sums
-from tests.trusted.test_sums import QUESTIONS as SUMS
+from tests.trusted.rows.test_read import COLUMNS, HEADER, JUNK
+from tests.trusted.sums.test_tally import MISFITS, OMEGA, misfit, some_rows, sums
+from tests.trusted.sums.test_tally import QUESTIONS as SUMS
 
 ROWS = 5_000
 QUESTIONS = [*SUMS, *MISFITS]

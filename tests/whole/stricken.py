@@ -1,6 +1,6 @@
 """Commands that meet with an accident: killed, short of disk or memory, without rights.
 
-    python -m tests.evidence.stricken < jobs.json > outcomes.json
+    python -m tests.whole.stricken < jobs.json > outcomes.json
 
 A job is {"folder": ..., "words": [...], "fault": NAME, "at": NUMBER}. Each runs in its folder, with the
 ledger there, in a forked child of one process that has everything imported.
@@ -31,7 +31,7 @@ LONGEST = 120  # seconds, after which a job hangs
 def struck(jobs: list[dict]) -> list[tuple[int, str]]:
     """How each job ended, as `subprocess` tells it (1000: it hung), and all that it printed."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.evidence.stricken"],
+        [sys.executable, "-m", "tests.whole.stricken"],
         input=json.dumps(jobs).encode(),
         capture_output=True,
         cwd=ROOT,

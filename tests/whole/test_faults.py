@@ -21,7 +21,7 @@ from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger
-from tests.evidence.stricken import STRUCK, struck
+from tests.whole.stricken import STRUCK, struck
 
 FINAL = ("people.csv", "people.transcript.arrow", "people.audit.json", "people.audit.public.json")
 RELEASE = ["release", "spec.yaml"]

@@ -23,7 +23,7 @@ from dpsynth_cli.questions import Question
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.core.sensitivity import sensitivity
-from tests.misfits import asking_misfit
+from tests.whole.misfits import asking_misfit
 
 EVERY = [name for name, one in mechanisms().items() if not getattr(one, "stream", False)]
 MISFIT = "marginals, and how far from them"

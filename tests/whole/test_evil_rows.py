@@ -21,7 +21,7 @@ import pytest
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.trusted.rows.read import open_scan
 from tests.conftest import ROOT
-from tests.evidence.evil import (
+from tests.whole.evil import (
     COLUMNS,
     LINES,
     PARQUET,
@@ -119,7 +119,7 @@ def test_types_that_cannot_be_read_are_refused_with_and_without_evil_cells(folde
 
 def cost(path: Path) -> tuple[float, float, int]:
     """CPU seconds, peak megabytes and rows of a process that reads the table and counts its problems."""
-    words = [sys.executable, "-m", "tests.evidence.evil", str(path)]
+    words = [sys.executable, "-m", "tests.whole.evil", str(path)]
     ran = subprocess.run(words, capture_output=True, cwd=ROOT, timeout=120)
     assert ran.returncode == 0, ran.stderr.decode()
     return tuple(json.loads(ran.stdout))

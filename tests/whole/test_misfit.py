@@ -29,7 +29,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.core.sensitivity import Sensitivity
 from dpsynth_cli.trusted.sums.tally import Tally
-from tests.misfits import asking_misfit
+from tests.whole.misfits import asking_misfit
 
 RELATIONS = ("add_remove", "replace_one")
 

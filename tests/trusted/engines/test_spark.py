@@ -16,7 +16,7 @@ from dpsynth_cli.release.write import decode
 from dpsynth_cli.trusted import engines
 from dpsynth_cli.trusted.engines import local
 from dpsynth_cli.trusted.rows.read import open_scan
-from tests.trusted.test_sums import MISFITS, OMEGA, QUESTIONS, some_rows
+from tests.trusted.sums.test_tally import MISFITS, OMEGA, QUESTIONS, some_rows
 
 README = Path(engines.__file__).with_name("README.md")
 

@@ -24,7 +24,7 @@ from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.conftest import ROOT
-from tests.trusted.test_stream_state import as_version_1
+from tests.trusted.stream.test_state import as_version_1
 
 SPEC = """\
 dpsynth: 1

@@ -1,6 +1,6 @@
 """Evil rows: whatever a hostile data owner might put into one record, as CSV lines and as Parquet cells.
 
-python -m tests.evidence.evil TABLE        # reads it twice; prints CPU seconds, peak MB and the rows
+python -m tests.whole.evil TABLE        # reads it twice; prints CPU seconds, peak MB and the rows
 """
 
 from __future__ import annotations

@@ -1,0 +1,18 @@
+"""Files to judge: their rows, all or an even sample of them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.rows.sample import Table, scanned
+
+
+def read_table(
+    path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
+) -> Table:
+    """The codes of a file's declared columns, of at most so many rows."""
+    with closing(open_scan(path, domain.columns, csv)) as scan:
+        return scanned(scan, domain, most, progress)
