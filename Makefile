@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := out
+DOCS := README.md $(wildcard docs/*.md docs/mechanisms/*.md)  # some parts are generated
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow lint docs bench lock wheel clean
@@ -12,8 +13,8 @@ help: ## Show this help
 
 $(BIN)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip 2>/dev/null || true
-	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --upgrade pip 2>/dev/null || true  # --group needs pip 25.1
+	@$(BIN)/python -m pip install --quiet -e . --group dev
 	@touch $@
 
 demo: $(BIN)/.installed ## Release a sample table and show the result
@@ -41,17 +42,17 @@ lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/cog -P --check README.md
+	@$(BIN)/cog -P -I docs --verbosity=1 --check $(DOCS)
 
 slow: $(BIN)/.installed ## Run the long statistical tests
 	@$(BIN)/python -m pytest -n auto -m slow
 
-docs: $(BIN)/.installed ## Write the generated parts of README.md and configs/ again
-	@$(BIN)/cog -P -r README.md
+docs: $(BIN)/.installed ## Write the generated parts of docs/ and configs/ again
+	@$(BIN)/cog -P -I docs --verbosity=1 -r $(DOCS)
 	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)
-	@uv pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.10 \
+	@uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.10 \
 	  --no-emit-index-url --no-header --quiet -o requirements-dev.lock
 
 wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it

@@ -18,7 +18,8 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = DOCUMENT["project"]
 LOCK = (ROOT / "requirements-dev.lock").read_text()
 
 
@@ -28,7 +29,7 @@ def name_of(requirement: str) -> str:
 
 def test_the_lock_pins_every_dependency_with_hashes_and_names_no_registry():
     pinned = re.findall(r"^([a-z0-9][a-z0-9.-]*)==\S+", LOCK, re.MULTILINE)
-    wanted = {name_of(each) for each in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]}
+    wanted = {name_of(each) for each in PROJECT["dependencies"] + DOCUMENT["dependency-groups"]["dev"]}
     assert wanted <= set(pinned)
     entries = re.split(r"^(?=[a-z0-9])", LOCK, flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in entry for entry in entries)

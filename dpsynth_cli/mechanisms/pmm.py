@@ -5,7 +5,7 @@ Omega is the product of the columns' codes, Omega_theta its binary partition (co
 n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts. All counts are
 in rows.
 
-Where this is not the printed algorithm (privacy.md):
+Where this is not the printed algorithm (docs/privacy.md):
 - the shares of the levels add up to the whole (E1), and the core doubles the noise under replace_one (E2);
 - r follows a noisy n where n is private (E4); the upper bound belongs to the last cell (E9);
 - by default only every fourth level is measured, all levels are combined by weighted least squares from the

@@ -4,7 +4,7 @@ private synthetic data", COLT 2023, Algorithms 1 and 2.
 n_i are the counts of the cells Omega_i of a box lattice over the unit cube, m their number, lambda_i the
 noise, nu_i = n_i + lambda_i the signed measure (in rows: we never divide by n), tau_i the closest measure.
 
-Where this is not the printed algorithm (privacy.md):
+Where this is not the printed algorithm (docs/privacy.md):
 - the noise is that of the neighbour relation, and n is noisy where it is private (E3);
 - what leaves a cell arrives at another, and the slack costs a diameter (E5, in `numeric/transport.py`);
 - the mass that noise added in all is first taken from all cells alike (E6);

@@ -22,7 +22,7 @@ class Mechanism:
     (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None. One with `stream`
     takes its rows push by push (`dpsynth stream`); its `run` is only what the first push would ask.
     `private` says whether the parameters ask for a differentially private release; where they do not, `run`
-    is never called (see `grouped.py`).
+    is never called (see `release/groups.py`).
     """
 
     name: str

@@ -21,8 +21,8 @@ def closest_by_dense_lp(nu: Ints, total: int, distances: Ints, diameter: int) ->
     """Algorithm 2, corrected: minimise sum rho_ij u_ij + 2 diam sum v_i subject to
     sum_j (u_ij - u_ji) + v_i + tau_i >= nu_i and sum tau_i = n.
 
-    As printed, nothing arrives at j that left i, and the diameter is 1 (privacy.md, E5). The constant that
-    the paper drops is put back, so that the optimum is the distance.
+    As printed, nothing arrives at j that left i, and the diameter is 1 (docs/privacy.md, E5). The constant
+    that the paper drops is put back, so that the optimum is the distance.
     """
     m = len(nu)
     i, j = np.nonzero(~np.eye(m, dtype=bool))

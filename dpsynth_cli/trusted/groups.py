@@ -168,7 +168,7 @@ def by_net(x: Points, g: int) -> Ints:
     """The paper's partition: nearest points of a lattice on the leading axes, then sizes made even.
 
     Cells of the lattice are divided into groups of g; what is left of each is put together, cell after cell,
-    and divided again; the last group takes the rest. Rows are centred first (E22 of privacy.md).
+    and divided again; the last group takes the rest. Rows are centred first (docs/privacy.md, E22).
     """
     centred = x - x.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)

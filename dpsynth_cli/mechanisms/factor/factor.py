@@ -8,11 +8,11 @@ first factors, links go from latent normals to cells so that the marginals come 
 what the pair tables say of the scores, and rows are drawn anew. Then they exchange cells, as far as pair
 tables stand above their noise and say more than normals can (beyond the paper).
 
-Where this is not the printed algorithm (privacy.md): histograms with independent noise, not sorted noise
-(E27); one share for all columns together, split among them (E28); the same private links in both directions
-(E29); factors that stand above the known noise of the private Gram, never counted in the data (E30); nothing
-unbounded is ever summed (E31); loadings from a noisy Gram, not noisy eigenvectors (E32).
-`release: rows` is in `factor_rows.py`.
+Where this is not the printed algorithm (docs/privacy.md): histograms with independent noise, not sorted
+noise (E27); one share for all columns together, split among them (E28); the same private links in both
+directions (E29); factors that stand above the known noise of the private Gram, never counted in the data
+(E30); nothing unbounded is ever summed (E31); loadings from a noisy Gram, not noisy eigenvectors (E32).
+`release: rows` is in `printed.py`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ or boolean column, one standardised indicator a category of a nominal one. V are
 their private Gram, W = X V + noise the rows' own coordinates, and W V^T goes back through the same links.
 
 Every row is noised by itself, which is local privacy: the noise of a coordinate does not shrink with n. r is
-public, and the core clips each row to a norm that follows from the private Gram (E30, E31).
+public, and the core clips each row to a norm that follows from the private Gram (docs/privacy.md, E30, E31).
 """
 
 from __future__ import annotations

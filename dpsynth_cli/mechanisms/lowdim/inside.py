@@ -1,9 +1,9 @@
 """Counts in a subspace, for `lowdim`: a private measure on boxes along a few axes, by pmm or by psmm.
 
 Algorithms 4 and 5 of the paper on the box of each class: its side along an axis v is four standard
-deviations to both sides of the mean, and ends where the image of the cube ends (E16). pmm is a tree that
-halves the longest side, with depth, levels and consistency as in `pmm.py` (E1, E2, E4); psmm is a lattice of
-cubes and the closest measure in linf, as in `psmm.py` (E3, E5-E8).
+deviations to both sides of the mean, and ends where the image of the cube ends (docs/privacy.md, E16). pmm is
+a tree that halves the longest side, with depth, levels and consistency as in `pmm.py` (E1, E2, E4); psmm is a
+lattice of cubes and the closest measure in linf, as in `psmm.py` (E3, E5-E8).
 """
 
 from __future__ import annotations

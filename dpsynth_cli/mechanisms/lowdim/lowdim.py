@@ -4,7 +4,7 @@ private low-dimensional synthetic data from high-dimensional datasets" (2023), A
 Rows X are y in [-1/2, 1/2]^d, M is their covariance (inside classes), tau the noise of its entries, V its
 first d' eigenvectors, Lambda their eigenvalues, X' the synthetic points in the subspace.
 
-Where this is not the printed algorithm (privacy.md):
+Where this is not the printed algorithm (docs/privacy.md):
 - every question is priced under the spec's one relation, and n is private where that says so (E10);
 - M and the mean come from the sums of y and y y^T about the public centre: 24 times less noise (E11), and
   the mean's noise is that of d columns (E13);
@@ -14,7 +14,7 @@ Where this is not the printed algorithm (privacy.md):
 - the ball of radius R is a box of four standard deviations inside the cube's image (E16; `inside.py`).
 
 Beyond the paper: `inside: gaussian` is N(mean, V Lambda V^T + D), D what the columns have left; with classes,
-means and covariances learn from each other (`numeric/classes.py`). Missing values are at the centre in all
+means and covariances learn from each other (`classes.py`). Missing values are at the centre in all
 sums; their rates are asked for, undone in the sums, and drawn independently. A nominal column is the strata,
 or one-hot among the coordinates (`noisy_sums.py`), and one category is drawn by them.
 """

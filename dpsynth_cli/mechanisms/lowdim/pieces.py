@@ -1,8 +1,8 @@
 """The model of `lowdim`: a piece for each class; points are drawn from it and put back on the declared grid.
 
-X'' = X' + mean with the synthetic X' (Algorithm 1; E12), then the metric projection on the box. Coordinates
-of categories may fall below 0, which would make rare ones too frequent: categories are weighed so that each
-is as frequent as the private mean says.
+X'' = X' + mean with the synthetic X' (Algorithm 1; docs/privacy.md, E12), then the metric projection on the
+box. Coordinates of categories may fall below 0, which would make rare ones too frequent: categories are
+weighed so that each is as frequent as the private mean says.
 """
 
 from __future__ import annotations

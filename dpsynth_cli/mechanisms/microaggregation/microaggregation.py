@@ -4,7 +4,7 @@ Boedihardjo, Strohmer, Vershynin (2021), Algorithm 2, made practical. The rows' 
 the axes a grid of cells F_j, each cell its noisy sum of one-hot rows: its weight w_j and the marginals y_j of
 its rows. The release is the mixture of these product distributions.
 
-Where this is not the printed algorithm (privacy.md):
+Where this is not the printed algorithm (docs/privacy.md):
 - noisy sums instead of noisy damped means, 10,000 times better at any practical n (E21);
 - the axes are of the covariance between attributes; rows and noise say how many there are, so that cells have
   rows enough (E22);
@@ -13,7 +13,7 @@ Where this is not the printed algorithm (privacy.md):
 - one-way marginals are asked by themselves and kept;
 - one draw for each attribute: one for each bit would give rows with no category or with two (E24).
 
-`parameters: paper` is the printed algorithm (`damped.py`), and `guarantee: groups` its Algorithm 1 without
+`parameters: paper` is the printed algorithm (`printed.py`), and `guarantee: groups` its Algorithm 1 without
 differential privacy, which is not done here but by the trusted core.
 """
 

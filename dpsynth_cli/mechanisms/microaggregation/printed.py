@@ -1,7 +1,8 @@
-"""Algorithm 2 of 001 with the constants it prints: damped microaggregation, for fidelity and comparison.
+"""The paper's Algorithm 2 with the constants it prints: damped microaggregation, for fidelity and comparison.
 
-Boedihardjo, Strohmer, Vershynin (2021). p one-hot cells in d attributes, numeric columns in 16 public bins;
-rows are x / sqrt(p). n is public (replace_one). What the border needs to be done otherwise:
+Boedihardjo, Strohmer, Vershynin (2021); docs/privacy.md, E21 to E24. p one-hot cells in d attributes, numeric
+columns in 16 public bins; rows are x / sqrt(p). n is public (replace_one). What the border needs to be done
+otherwise:
 
 - Questions are priced by their own sensitivity, and the paper's is larger: p^2 for d(d+1)/2 in S, 2p for d in
   the centres. The noise is as printed, so a part of the budget stays unspent.

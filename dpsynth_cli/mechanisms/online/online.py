@@ -2,14 +2,14 @@
 IEEE Transactions on Privacy 2024. One epsilon protects each event over the whole life of a stream.
 
 `algorithm: blocks` (default). The stream is cut at public release times. Blocks of releases (see
-`online_schedule.py`) get a tree of noisy counts each, when they end, by the rules of pmm; an event is in
+`schedule.py`) get a tree of noisy counts each, when they end, by the rules of pmm; an event is in
 one block of each size of its epoch, and the shares of these add up to the whole. A snapshot adds up the trees
 of the fewest blocks that cover everything so far. That is the paper's binary mechanism with larger branches,
 for trees instead of counts, and for ever.
 
-`algorithm: sparse`. Algorithms 10 to 12, with checks at the release times (privacy.md, E17 to E19). The
-counters hold raw numbers, so they are in the trusted core (`trusted/counting.py` and
-`trusted/dynamic_partition.py`); here is the consistency step (Algorithm 3) only.
+`algorithm: sparse`. Algorithms 10 to 12, with checks at the release times (docs/privacy.md, E17 to E19). The
+counters hold raw numbers, so they are in the trusted core (`trusted/stream/counting.py` and
+`dynamic_partition.py`); here is the consistency step (Algorithm 3) only.
 
 Here everything is post-processing of noisy counts: a snapshot follows from its transcript.
 """

@@ -105,8 +105,8 @@ def shares(r: int, d: int, depth: int, root: bool) -> dict[int, Fraction]:
 
     d >= 2: eq. (5.3), proportional to 2^((j-r)(1-1/d)/2), normalised over the levels that are there (the
     events of time level r are counted in these only). d = 1: eq. (5.12), proportional to 1/(j+1)^2,
-    normalised over all levels that will ever be (E18: as printed only 0.392 of epsilon is spent). The
-    root, level 0, is counted only where arrivals are private.
+    normalised over all levels that will ever be (docs/privacy.md, E18: as printed only 0.392 of epsilon is
+    spent). The root, level 0, is counted only where arrivals are private.
     """
     first = 0 if root else 1
     there = range(first, min(r, depth) + 1)

@@ -1,7 +1,7 @@
 """How far one row can move each kind of question: exact integers, for both neighbour relations.
 
-Each line is derived in `README.md` beside this file; `tests/trusted/core/test_sensitivity.py` shows that
-no row moves a sum further and that a worst case reaches it.
+Each line is derived in `trusted/README.md` and docs/privacy.md; `tests/trusted/core/test_sensitivity.py`
+shows that no row moves a sum further and that a worst case reaches it.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _replace_one(
             return Sensitivity(2 * add.l1, 4 * add.l2_squared, largest=both)
         case Moments(columns=columns, bits=bits, clip=None) if all(omega[n].width == 1 for n in columns):
             # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
-            # everywhere: L1 is that of one row (proof in README.md); L2 of the triangle is q^2 d.
+            # everywhere: L1 is that of one row (proof in trusted/README.md); L2 of the triangle is q^2 d.
             return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2, largest=both)
         case Misfit():
             # Two cells of each table move by 1, and both may add to the same distance: 2, and 4 squared.

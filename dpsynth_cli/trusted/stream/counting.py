@@ -3,7 +3,8 @@ Y. Zhu, "Online differentially private synthetic data generation", IEEE Transact
 
 Each class counts many Boolean streams at once, one a node of the partition; arrays are by node. A step is a
 public release time: the rows of a step are added, then every node is checked, then segments are closed
-(privacy.md, E17). Everything in here but `output` is raw or hides raw numbers, and never leaves the core.
+(docs/privacy.md, E17). Everything in here but `output` is raw or hides raw numbers, and never leaves the
+core.
 
 epsilon is what one row that is added to one node may cost. Under replace_one a row leaves one node and
 enters another of the same level: the caller gives half.

@@ -1,0 +1,131 @@
+"""The generated parts of these documents, one function each; cog puts what it prints in its place.
+
+`make docs` writes them again, `make lint` finds those that are out of date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from dpsynth_cli.cli.main import app
+from dpsynth_cli.mechanisms.registry import mechanisms
+from dpsynth_cli.spec.mechanism import stated_range
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def page_of(name: str) -> str:
+    """The page of a mechanism, from this folder: a stream's is the page about streams."""
+    return "streams.md" if mechanisms()[name].stream else f"mechanisms/{name}.md"
+
+
+def mechanism_table(folder: str = "") -> None:
+    """All mechanisms; `folder` leads from the document to this folder."""
+    rows = (
+        (f"[`{one.name}`]({folder}{page_of(one.name)})", one.suits, one.summary)
+        for one in mechanisms().values()
+    )
+    _table(("mechanism", "for", "what it does"), rows)
+
+
+def parameters(name: str) -> None:
+    """The parameters and stages of one mechanism, and whose work it is."""
+    mechanism = mechanisms()[name]
+    rows = (
+        (f"`{own.name}`", f"`{_default(own)}`", stated_range(own.metadata), own.metadata["help"])
+        for own in fields(mechanism.params)
+    )
+    _table(("parameter", "default", "allowed", "what it is"), rows)
+    stages = ", ".join(f"`{stage}` {weight:g}" for stage, weight in mechanism.stages.items())
+    print(f"Stages of `mechanism.split`, with their default weights: {stages}.")
+    print()
+    print(f"After: {mechanism.citation}.")
+    print()
+
+
+def parameter_links() -> None:
+    """Where the parameters of each mechanism are."""
+    print()
+    for name in mechanisms():
+        print(f"- [`{name}`]({page_of(name)}#parameters)")
+    print()
+
+
+def commands() -> None:
+    """Every command and what it does, in one line."""
+    rows = (
+        (f"[`{name}`](#{_anchor(name)})", _sentence(command.help)) for name, command in _commands(_tree())
+    )
+    _table(("command", "what it does"), rows)
+
+
+def options() -> None:
+    """Every command with its arguments and options."""
+    print()
+    for name, command in _commands(_tree()):
+        shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+        print(f"## {name}")
+        print()
+        print("    " + " ".join([name, *filter(None, map(_written, shown))]))
+        print()
+        for paragraph in (command.help or "").split("\n\n"):
+            print(" ".join(paragraph.split()))
+            print()
+        for option in shown:
+            if option.param_type_name == "option":
+                print(f"- `{'`, `'.join([*option.opts, *option.secondary_opts])}`: {option.help}")
+        print()
+
+
+def trusted(section: str) -> None:
+    """A section of the proof, as it stands beside the code."""
+    text = (ROOT / "dpsynth_cli/trusted/README.md").read_text()
+    print(text.split(f"\n## {section}\n")[1].split("\n## ")[0])
+
+
+def _tree() -> Any:
+    return typer.main.get_command(app)
+
+
+def _commands(tree: Any, prefix: str = "dpsynth") -> Iterator[tuple[str, Any]]:
+    for name, command in tree.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", command
+
+
+def _written(parameter: Any) -> str:
+    """An argument, or an option that must be there, as in a line of usage."""
+    name = parameter.metavar or parameter.name.upper()
+    if parameter.param_type_name == "argument":
+        return name if parameter.required else f"[{name}]"
+    return f"{parameter.opts[0]} {name}" if parameter.required else ""
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split()).split(". ")[0].rstrip(".")
+
+
+def _anchor(heading: str) -> str:
+    return heading.replace(" ", "-")
+
+
+def _default(own: Any) -> str:
+    if own.default is None:
+        return "auto" if own.metadata["auto"] else "none"
+    return str(own.default)
+
+
+def _table(names: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> None:
+    print()
+    print(f"| {' | '.join(names)} |")
+    print("|" + "---|" * len(names))
+    for row in rows:
+        print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |")
+    print()
