@@ -56,8 +56,8 @@ def command(
     Running the same spec again is a second release and is charged again. The charge is in the ledger
     before the first row is read.
     """
+    from dpsynth_cli.api import release as released
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.release.api import release as released
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     wanted = loaded(spec, set_, input, output, rows)

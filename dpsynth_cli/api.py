@@ -1,4 +1,10 @@
-"""The Python API: what the commands do, for programs and notebooks. `dpsynth_cli` names it.
+"""The Python API: what the commands do, for programs and notebooks.
+
+    from dpsynth_cli import api as dpsynth
+
+    spec = dpsynth.load_spec("people.yaml")                    # or a dictionary with the same keys
+    receipt = dpsynth.release(spec, frame, ledger="ledger.sqlite")
+    receipt.table()                                            # the synthetic rows, as a data frame
 
 Tables come as paths, pandas data frames or Arrow tables. One in memory is written to a private temporary file
 and read like any other: the same readers, the same ledger, the same guarantee. The types of its columns count
@@ -26,6 +32,8 @@ from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+__all__ = ["Ledger", "Receipt", "Spec", "evaluate", "load_spec", "release", "sample", "verify"]
 
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table"
 Book: TypeAlias = "Ledger | str | os.PathLike[str] | None"
@@ -57,11 +65,8 @@ def release(
     that a user can cause is a `dpsynth_cli.errors.DpsynthError`, which says what it cost.
     """
     spec = spec if isinstance(spec, Spec) else load_spec(spec)
-    book = (
-        ledger
-        if isinstance(ledger, Ledger)
-        else Ledger(ledger_path(None if ledger is None else os.fspath(ledger)))
-    )
+    if not isinstance(ledger, Ledger):
+        ledger = Ledger(ledger_path(None if ledger is None else os.fspath(ledger)))
     with as_file(data, spec.input) as path:
         spec = replace(spec, input=path)
         if not spec.input:
@@ -71,10 +76,10 @@ def release(
                 raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")
             from dpsynth_cli.release import groups
 
-            return groups.release(spec, book, progress, resume)
+            return groups.release(spec, ledger, progress, resume)
         from dpsynth_cli.release import table
 
-        return table.release(spec, book, progress, engine, resume)
+        return table.release(spec, ledger, progress, engine, resume)
 
 
 def sample(
