@@ -25,7 +25,8 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import marginals, pmm
+from dpsynth_cli.mechanisms import marginals
+from dpsynth_cli.mechanisms.pmm import pmm
 from tests.asking import asking, drawn
 
 

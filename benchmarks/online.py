@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.pmm_accuracy import data, w1_line, w1_square
 from benchmarks.scale import ENVIRONMENT
 from dpsynth_cli.domain import GRID
-from dpsynth_cli.mechanisms import pmm
+from dpsynth_cli.mechanisms.pmm import pmm
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.stream_snapshot import model_of
 from dpsynth_cli.release.stream_step import advance, stream_of

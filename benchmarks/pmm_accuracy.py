@@ -18,7 +18,7 @@ from scipy.sparse import coo_matrix
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import pmm
+from dpsynth_cli.mechanisms.pmm import pmm
 from tests.asking import asking, drawn
 
 CELLS = 64

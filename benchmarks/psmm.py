@@ -24,12 +24,13 @@ from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dpsynth_cli.numeric.transport_lp import closest_by_dense_lp, closest_by_lp
+
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import psmm
+from dpsynth_cli.mechanisms.psmm import psmm
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import Closest, closest, debiased, effort, rescaled
-from dpsynth_cli.numeric.transport_lp import closest_by_dense_lp, closest_by_lp
 from tests.asking import asking, drawn
 
 

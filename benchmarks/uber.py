@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.adult_marginals import arguments, judge_at
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import pmm
+from dpsynth_cli.mechanisms.pmm import pmm
 from tests.asking import asking, drawn
 
 

@@ -1,7 +1,8 @@
 """Mechanisms: plain functions of `ask`. POST-PROCESSING: no row, no file, no noise of their own.
 
 registry                                              finds them: a module or a folder with a MECHANISM
-marginals, pmm, psmm, tree                            one file each
-factor/, lowdim/, microaggregation/, online/          a folder each; `printed.py` is the paper's own algorithm
+marginals, tree                                       one file each
+factor/, lowdim/, microaggregation/, online/, pmm/, psmm/
+                                                      a folder each; `printed.py`: the paper as printed
 shared/                                               what two or more of them are made of
 """

@@ -1,8 +1,8 @@
 """Pure arrays that two or more mechanisms need, tested like a library; nothing here knows a table.
 
-partition, consistency, histogram, spikes, quantiles   trees and histograms of counts, made consistent
-lattice, transport, transport_lp, isotonic, leaning    measures on a lattice, exact minimum-cost flow
+partition, consistency, histogram, spikes              trees and histograms of counts, made consistent
+lattice, transport, isotonic                           measures on a lattice, exact minimum-cost flow
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
-projection, spectrum, normal                           simplex and norms, eigenvalues above noise
+projection, spectrum                                   simplex and norms, eigenvalues above noise
 sampling, decks                                        whole numbers from masses, rows dealt at random
 """

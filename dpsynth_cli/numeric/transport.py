@@ -4,7 +4,7 @@ Given signed counts nu on the cells of a lattice and a total n, `closest` gives 
 that minimise d_BL(tau, nu) = max of sum f (tau - nu) over f with |f| <= diam and |f(x) - f(y)| <= rho(x, y).
 By duality that is the cheapest way to turn nu into tau: a unit moved from x to y costs rho(x, y), a unit
 made or destroyed costs diam, anywhere. All data are integers, so one of the best tau is integral, and these
-functions find such a one exactly: no rounding, no tolerance. (`transport_lp` has the linear programs.)
+functions find such a one exactly: no rounding, no tolerance.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from dpsynth_cli.numeric.transport import (
     levelled,
     rescaled,
 )
-from dpsynth_cli.numeric.transport_lp import _run, _solved, closest_by_dense_lp, closest_by_lp
+from tests.numeric.transport_lp import _run, _solved, closest_by_dense_lp, closest_by_lp
 
 
 def instances(count: int, seed: int):

@@ -26,8 +26,8 @@ import numpy as np
 
 from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import pmm
 from dpsynth_cli.mechanisms.online import schedule
+from dpsynth_cli.mechanisms.pmm import pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import psmm
-from dpsynth_cli.mechanisms.psmm import BLOCK_ROWS, MECHANISM, Params, fits
+from dpsynth_cli.mechanisms.psmm import psmm
+from dpsynth_cli.mechanisms.psmm.psmm import BLOCK_ROWS, MECHANISM, Params, fits
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import closest, closest_by_flow
 from dpsynth_cli.questions import Asking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 
 SPIKE = Quantiles.of(np.arange(8), np.ones(8, int), np.array([1.0, 0, 0, 92, 0, 3, 4, 0]), 8, False)
 MISSING = Quantiles.of(np.arange(5), np.ones(5, int), np.array([10.0, 20, 30, 20, 20]), 4, True)

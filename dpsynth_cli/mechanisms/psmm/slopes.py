@@ -17,13 +17,13 @@ from dpsynth_cli.numeric.lattice import Lattice
 Floats = NDArray[np.float64]
 
 
-def leans(counts: NDArray[np.int64], lattice: Lattice, sd: float) -> Floats:
+def slopes_of(counts: NDArray[np.int64], lattice: Lattice, sd: float) -> Floats:
     """Of each axis and cell: (after - before) / (after + before) of the counts beside it, less what chance
     explains: noise of this standard deviation, and that of counting rows. A cell at an end is its own
     neighbour; cells apart have none.
 
     >>> from dpsynth_cli.numeric.lattice import Axis
-    >>> leans(np.array([0, 2000, 6000, 2000]), Lattice((Axis(4),), side=4), sd=3.0).round(2).tolist()
+    >>> slopes_of(np.array([0, 2000, 6000, 2000]), Lattice((Axis(4),), side=4), sd=3.0).round(2).tolist()
     [[1.0, 1.0, 0.0, -0.5]]
     """
     of = np.zeros((len(lattice.axes), *lattice.shape))
@@ -36,11 +36,11 @@ def leans(counts: NDArray[np.int64], lattice: Lattice, sd: float) -> Floats:
     return of.reshape(len(lattice.axes), -1)
 
 
-def leaning(u: Floats, lean: Floats) -> Floats:
+def along_slope(u: Floats, lean: Floats) -> Floats:
     """Even places u in [0, 1) as places of the density with this lean: where its distribution function,
     lean x^2 + (1 - lean) x, is u.
 
-    >>> leaning(np.array([0.0, 0.25, 0.25, 0.25]), np.array([1.0, 1.0, 0.0, -1.0])).round(3).tolist()
+    >>> along_slope(np.array([0.0, 0.25, 0.25, 0.25]), np.array([1.0, 1.0, 0.0, -1.0])).round(3).tolist()
     [0.0, 0.5, 0.25, 0.134]
     """
     root = np.sqrt((1 - lean) ** 2 + 4 * lean * u)

@@ -25,13 +25,13 @@ import numpy as np
 
 from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.partition import along, code_ranges, level_diameters, turns
-from dpsynth_cli.numeric.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
 

@@ -11,7 +11,7 @@ Where this is not the printed algorithm (docs/privacy.md):
 - tau is integral and its sum is n: there are n points, not a least common multiple (E7);
 - points are inside their cell, and the last cell has the upper bound (E8, E9). They are spread evenly,
   a little closer to any data than independent ones, and lean to the fuller neighbours
-  (`numeric/leaning.py`): on clusters in three dimensions a fifth to a third less W1 than uniform ones.
+  (`numeric/along_slope.py`): on clusters in three dimensions a fifth to a third less W1 than uniform ones.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from functools import lru_cache
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.psmm.slopes import along_slope, slopes_of
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
-from dpsynth_cli.numeric.leaning import leaning, leans
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.numeric.transport import closest, effort, levelled
@@ -168,7 +168,7 @@ def _drawing(
     columns = omega.modelled
     ends = np.cumsum([lattice.size for lattice in lattices])[:-1]
     parts = zip(np.split(tau, ends), lattices, strict=True)
-    lean = np.concatenate([leans(part, lattice, sd) for part, lattice in parts], axis=1)
+    lean = np.concatenate([slopes_of(part, lattice, sd) for part, lattice in parts], axis=1)
     places = [np.unravel_index(np.arange(lattice.size), lattice.shape) for lattice in lattices]
     first, width = [], []
     for a, column in enumerate(columns):
@@ -186,7 +186,7 @@ def _drawing(
             done += part
             block = {omega.strata: label[cell]} if omega.strata else {}
             for a, (column, stride) in enumerate(zip(columns, strides(len(columns)), strict=True)):
-                inside = leaning((start[a][cell] + stride * number) % 1.0, lean[a][cell])
+                inside = along_slope((start[a][cell] + stride * number) % 1.0, lean[a][cell])
                 block[column.name] = first[a][cell] + (inside * width[a][cell]).astype(np.int64)
             yield block
 

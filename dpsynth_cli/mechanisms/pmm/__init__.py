@@ -1,0 +1,9 @@
+"""`pmm`: a private measure on a tree of halved columns.
+
+pmm         the mechanism, the paper's shares and its bound
+quantiles   the copula transform: columns by private ranks
+"""
+
+from dpsynth_cli.mechanisms.pmm.pmm import MECHANISM
+
+__all__ = ["MECHANISM"]
