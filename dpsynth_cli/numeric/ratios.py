@@ -73,9 +73,8 @@ def shrunk_by_class(
     expected = [table.ravel() for table in expected]
     if len(noisy) > 1:
         before = np.sum(expected, axis=0)
-        after = shrunk(
-            np.sum(noisy, axis=0).ravel(), variance * len(noisy), before, np.sum(most, axis=0).ravel()
-        )
+        whole, most_of_all = np.sum(noisy, axis=0).ravel(), np.sum(most, axis=0).ravel()
+        after = shrunk(whole, variance * len(noisy), before, most_of_all, zeros)
         ratio = np.divide(after, before, out=np.ones_like(after), where=before > 0)
         expected = [table * ratio for table in expected]
     alone = shrunk(

@@ -140,15 +140,21 @@ def signed(frame: Frame, several: Sequence[Counted], expected: Sequence[Floats])
 
 
 def raked(table: Floats, even: Floats, sums: Sequence[Floats]) -> Floats:
-    """The table scaled to the sums of its columns in each class; a little of `even` first, so that they can
-    be reached."""
-    table = table + 1e-6 * even + 1e-12
+    """The table scaled to the sums of its columns in each class (iterative proportional fitting).
+
+    A cell that is empty stays so, even if sums are not reached then, being noisy themselves: a column that
+    another determines stays determined. Only where nothing is left of a sum is it spread as `even` is.
+    """
     axes = range(1, table.ndim)
-    for _ in range(RAKES):
+    for turn in range(RAKES):
         for at, own in enumerate(sums, start=1):
+            along = [len(own), *[own.shape[1] if a == at else 1 for a in axes]]
             there = table.sum(axis=tuple(a for a in axes if a != at))
+            if not turn and (lost := (there <= 1e-9) & (own > 0)).any():
+                table = np.where(lost.reshape(along), even, table)
+                there = table.sum(axis=tuple(a for a in axes if a != at))
             scale = np.divide(own, there, out=np.zeros_like(there), where=there > 0)
-            table = table * scale.reshape([len(own), *[own.shape[1] if a == at else 1 for a in axes]])
+            table = table * scale.reshape(along)
     return np.asarray(np.round(table, 6))
 
 

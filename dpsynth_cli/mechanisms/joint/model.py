@@ -17,8 +17,8 @@ from dpsynth_cli.numeric.forest import rooted
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ints
 
-ROWS = 2**15  # that a model is fitted on, for up to 20 columns; fewer for more, by their square root
-LEAST_ROWS = 2**13
+ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns
+LEAST_ROWS = 2**12
 SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
 
 
@@ -67,7 +67,8 @@ class Evidence:
             (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
             for j, parent in rooted(list(pairs), d)
         ]
-        rows = max(LEAST_ROWS, int(ROWS * min(1.0, (20 / d) ** 0.5)))
+        most = ROWS * min(1.0, (20 / d) ** 0.5)
+        rows = max(LEAST_ROWS, int(min(most, 8 * float(self.frame.totals.sum()))))
         classes = classes_of(np.maximum(whole(self.frame.totals, rows, rng), 1))
         return Chain(self.frame, tables, order, classes, rng, wanted)
 
