@@ -24,7 +24,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.online import schedule
 from dpsynth_cli.mechanisms.pmm import pmm
@@ -32,6 +31,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
+from dpsynth_cli.shares import divide
 
 FLATTEST = 4  # halvings of the tree of a block with hardly an event
 FEW = 4  # splits of a level
@@ -117,7 +117,7 @@ def _lone(step: str, share: Fraction) -> Question:
 
 @lru_cache(maxsize=256)
 def _split(share: Fraction, weights: tuple[float, ...]) -> list[Fraction]:
-    return budget.split(share, weights)
+    return divide(share, weights)
 
 
 def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list[Floats], list[Floats]]:

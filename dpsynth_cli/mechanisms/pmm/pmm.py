@@ -23,7 +23,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
@@ -34,6 +33,7 @@ from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.partition import along, code_ranges, level_diameters, turns
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
+from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
 DEEPEST = 24
@@ -96,7 +96,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, rest = sizes_and_rest(ask, omega, split)
     quantiles: list[list[Quantiles]] | None = None
     if params.transform == "copula":
-        own, rest = budget.split(rest, [split["marginals"], split["counts"]])
+        own, rest = divide(rest, [split["marginals"], split["counts"]])
         quantiles = _quantiles(ask, omega, sizes, own)
 
     # The partition: r = log2(epsilon n), a little less, in each class.
@@ -109,7 +109,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     deep = max((tree.order for tree in trees), key=len)
     fractions, weights = measured_levels(params, columns, deep, omega.neighbours)
     questions = []
-    for fraction, share in zip(fractions, budget.split(rest, weights), strict=True):
+    for fraction, share in zip(fractions, divide(rest, weights), strict=True):
         cells = tuple(tree.cells(columns, round(fraction * len(tree.order))) for tree in trees)
         counts = CellCounts(cells if omega.strata else cells[0])
         questions.append(Question("counts", counts, share, omega.strata))
