@@ -10,7 +10,7 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.mechanisms.online.online import partition
-from dpsynth_cli.mechanisms.pmm.pmm import deepest
+from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import CellCounts, Cells, Misfit, Question, Total
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import TranscriptMismatch
