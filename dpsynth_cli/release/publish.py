@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth_cli.disk import lock
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.spec.spec import Spec
@@ -139,7 +139,7 @@ def publish(
     folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        lock(folder)
         for path, (data, mode) in documents.items():
             temporary = path.with_name(f".{path.name}.{release_id}.tmp")
             waiting[temporary] = path
