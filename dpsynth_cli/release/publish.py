@@ -117,7 +117,7 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
 def publish(
     files: Files,
     release_id: str,
-    started: float,
+    dated: float,
     pending: Pending,
     transcript: bytes | None,
     steward: bytes,
@@ -126,8 +126,8 @@ def publish(
 ) -> None:
     """Put all files of a release in place together: aside first, then their hashes on record, then renamed.
 
-    `record` makes the hashes of what is published durable, in the ledger. The files are dated to when the
-    command `started`, before it read a row: how long it took is nobody's business. A release without a
+    `record` makes the hashes of what is published durable, in the ledger. The files are `dated` to a time
+    before a row was read: how long it took is not told. A release without a
     transcript leaves none under its name: it would be that of another release. The folder is locked
     meanwhile, so that two releases of one output never mix their files.
     """
@@ -147,14 +147,14 @@ def publish(
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.utime(temporary, (started, started))
+            os.utime(temporary, (dated, dated))
         record(hashes)
         if transcript is None:
             files.transcript.unlink(missing_ok=True)
         for temporary, path in waiting.items():
             os.replace(temporary, path)
         os.fsync(folder)
-        pending.publish(started)
+        pending.publish(dated)
     finally:
         pending.discard()
         for temporary in waiting:
