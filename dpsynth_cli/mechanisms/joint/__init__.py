@@ -108,7 +108,7 @@ def _shares(
     cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
     loud = 0.4 * float(cells) * sd / n
     few = loud / (loud + LOUD)
-    scale = {"columns": 1 + 2.2 * few, "misfit": 1 + 0.6 * few, "links": 1.0, "pairs": 1 - 0.75 * few}
+    scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
     return budget.split(rest, [split[stage] * scale[stage] for stage in scale])
 
 
