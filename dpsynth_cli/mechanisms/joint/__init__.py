@@ -43,7 +43,7 @@ from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
-CLEAR = 0.008  # noise of a triple's gap, as a part of the rows, below which triples are looked at
+CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
 
