@@ -43,7 +43,7 @@ from dpsynth_cli.shares import divide
 HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
-CLEAR = 0.008  # noise of a triple's gap, as a part of the rows, below which triples are looked at
+CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
 
@@ -108,7 +108,7 @@ def _shares(
     cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
     loud = 0.4 * float(cells) * sd / n
     few = loud / (loud + LOUD)
-    scale = {"columns": 1 + 2.2 * few, "misfit": 1 + 0.6 * few, "links": 1.0, "pairs": 1 - 0.75 * few}
+    scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
     return divide(rest, [split[stage] * scale[stage] for stage in scale])
 
 
