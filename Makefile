@@ -57,8 +57,9 @@ lock: ## Pin the versions of all dependencies, with hashes (needs uv)
 wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it
 	@$(BIN)/python -m pytest -q -m slow tests/test_packaging.py
 
-bench: $(BIN)/.installed ## Measure speed and memory; writes benchmarks/RESULTS.md
-	@$(BIN)/python benchmarks/scale.py --write
+bench: $(BIN)/.installed ## Measure speed and memory; or NAME=joint DATA=DIR TOOLS=DIR ARGS=... (benchmarks/README.md)
+	@DPSYNTH_DATA=$(or $(DATA),$(DPSYNTH_DATA)) DPSYNTH_TOOLS=$(or $(TOOLS),$(DPSYNTH_TOOLS)) \
+	  $(BIN)/python -m benchmarks $(or $(NAME),scale --write) $(ARGS)
 
 clean: ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

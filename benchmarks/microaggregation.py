@@ -1,45 +1,47 @@
-"""microaggregation on real tables: 2-way marginals, the judge's figures, groups against MDAV, time and memory.
+"""microaggregation: pairs on Adult and mushroom, beside marginals, groups against MDAV, a large file.
 
-    python benchmarks/microaggregation.py DATA [releases] --what pairs     # Adult and mushroom, one-hot error
-    python benchmarks/microaggregation.py DATA [releases] --what judge [--epsilon 1 0.1] [--no-auc]
-    python benchmarks/microaggregation.py DATA --what groups               # bisection and net against MDAV
-    python benchmarks/microaggregation.py DATA --what scale --table FILE   # a dp release of a large Parquet file
+    python -m benchmarks microaggregation pairs --data DIR [--runs 5]                  # one-hot error of all pairs
+    python -m benchmarks microaggregation beside --data DIR --tools DIR [--runs 5] [--epsilon 1 0.1] [--no-auc]
+    python -m benchmarks microaggregation groups --data DIR                            # bisection and net against MDAV
+    python -m benchmarks microaggregation large --data DIR --table FILE.parquet        # Adult's columns, many rows
 
-DATA is the folder (or set DPSYNTH_DATA) that holds adult/ and mushroom.csv; the judge is ../tools/evaluate.py
-beside it (or --judge). Adult one-hot has 14 attributes: all but the sampling weight fnlwgt, numbers in 5 equal
-public bins. Noise is drawn anew for every release, so figures vary.
+Adult one-hot has 14 attributes: all but the sampling weight fnlwgt, numbers in 5 equal public bins. A large file like
+Adult is made by make_large.py of the tools folder. Noise is drawn anew for every release, so figures vary.
 """
 
 from __future__ import annotations
 
-import json
-import resource
-import sys
-import tempfile
-import time
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
+import yaml
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.adult_marginals import adult, arguments, decoded, judge_at
+from benchmarks.harness import DPSYNTH, Finding, cost, released, timed
+from benchmarks.joint import mean_figures, options_of_releases
+from benchmarks.tables import real
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import marginals
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
-from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, Params
-from dpsynth_cli.trusted import groups
-from tests.asking import asking, drawn
+from dpsynth_cli.trusted import groups as partitions
+from tests.asking import asking
 
 Rows = dict[str, np.ndarray]
 BINS = 5
 
 
-def one_hot_adult(folder: Path) -> tuple[Domain, Rows]:
-    omega, codes, _ = adult(folder)
+def options(parser: argparse.ArgumentParser) -> None:
+    options_of_releases(parser, 5, (1.0, 0.1))
+    parser.add_argument("--table", type=Path, help="the Parquet file of `large`")
+
+
+# --- pairs ------------------------------------------------------------------------------------------
+
+
+def one_hot(omega: Domain, codes: Rows) -> tuple[Domain, Rows]:
+    """Every column as a category, numbers in equal bins, without the sampling weight."""
     columns, binned = [], {}
     for column in omega:
         if column.name == "fnlwgt":
@@ -50,15 +52,6 @@ def one_hot_adult(folder: Path) -> tuple[Domain, Rows]:
             columns[-1] = Column(column.name, "ordinal", categories=tuple(map(str, range(BINS))))
             binned[column.name] = codes[column.name] * BINS // column.size
     return Domain(tuple(columns)), binned
-
-
-def mushroom(path: Path) -> tuple[Domain, Rows]:
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    columns = tuple(Column(name, "nominal", categories=tuple(sorted(set(table[name])))) for name in table)
-    return Domain(columns), {
-        c.name: pd.Categorical(table[c.name], categories=list(c.categories)).codes.astype(np.int64)
-        for c in columns
-    }
 
 
 def pair_tables(omega: Domain, rows: Rows) -> list[np.ndarray]:
@@ -84,62 +77,40 @@ def as_printed(omega: Domain, rows: Rows, epsilon: float) -> list[np.ndarray]:
     return [(weighted[i].T @ mixture.tables[j]).ravel() for i, j in combinations(range(len(attributes)), 2)]
 
 
-def pairs(data: Path, releases: int) -> None:
-    settings = [
-        ("adult", *one_hot_adult(data / "adult"), 1.0, None),
-        ("adult", *one_hot_adult(data / "adult"), 0.5, None),
-        ("mushroom", *mushroom(data / "mushroom.csv"), 1.0, 1e-9),
-    ]
+def pairs(given: argparse.Namespace) -> Iterator[Finding]:
+    """The squared error of all pairs: ours, independent columns without noise, and the printed algorithm."""
     rng = np.random.default_rng(0)
-    for name, omega, rows, epsilon, delta in settings:
-        real = pair_tables(omega, rows)
-        ours, seconds = [], []
-        for seed in range(releases):
-            ask, accountant, *_ = asking(rows, omega, epsilon, delta)
-            start = time.process_time()
-            model = MECHANISM.run(ask, omega, Params(), MECHANISM.stages)
-            made = drawn(model, model.total, seed)
-            seconds.append(time.process_time() - start)
-            assert accountant.spent == accountant.total
-            ours.append(error(real, pair_tables(omega, made)))
-        alone = error(real, pair_tables(omega, {key: rng.permutation(codes) for key, codes in rows.items()}))
-        printed = np.mean([error(real, as_printed(omega, rows, epsilon)) for _ in range(releases)])
-        print(
-            f"{name}, epsilon {epsilon}, delta {delta}, {releases} releases: {np.mean(ours):.2e} "
-            f"(worst {max(ours):.2e}); independent, without noise {alone:.2e}; as printed {printed:.2e}, "
-            f"{printed / np.mean(ours):,.0f} x ours; {np.mean(seconds):.2f} s of CPU",
-            flush=True,
-        )
+    for name, epsilon, delta in (("adult", 1.0, None), ("adult", 0.5, None), ("mushroom", 1.0, 1e-9)):
+        omega, rows = one_hot(*real(given, name).codes())
+        truth = pair_tables(omega, rows)
+        made = [released("microaggregation", omega, rows, epsilon, delta, seed) for seed in range(given.runs)]
+        ours = [error(truth, pair_tables(omega, one.rows)) for one in made]
+        alone = {key: rng.permutation(codes) for key, codes in rows.items()}
+        theirs = np.mean([error(truth, as_printed(omega, rows, epsilon)) for _ in range(given.runs)])
+        yield {
+            "table": name,
+            "epsilon": epsilon,
+            "delta": delta or "pure",
+            "runs": given.runs,
+            "squared error": float(np.mean(ours)),
+            "worst": max(ours),
+            "independent": error(truth, pair_tables(omega, alone)),
+            "as printed": float(theirs),
+            "printed / ours": float(theirs / np.mean(ours)),
+            "CPU s": float(np.mean([one.seconds for one in made])),
+        }
 
 
-def judged(given: SimpleNamespace) -> None:
-    folder = given.data / "adult"
-    judge = judge_at(given.judge or given.data.parent / "tools" / "evaluate.py")
-    omega, codes, schema = adult(folder)
-    options = SimpleNamespace(no_tstr=given.no_auc, projections=200, svm_rows=3000, w1_grid=64, seed=0)
+def beside(given: argparse.Namespace) -> Iterator[Finding]:
+    """microaggregation and marginals on Adult by income."""
+    table = real(given, "adult")
     for epsilon in given.epsilon:
-        for name, mechanism, params in (
-            ("microaggregation", MECHANISM, Params()),
-            ("marginals", marginals.MECHANISM, marginals.Params()),
-        ):
-            found = []
-            for seed in range(given.releases):
-                ask, *_ = asking(codes, omega, epsilon, given.delta)
-                start = time.process_time()
-                model = mechanism.run(ask, omega, params, mechanism.stages)
-                rows = drawn(model, model.total, seed)
-                seconds = time.process_time() - start
-                with tempfile.TemporaryDirectory() as place:
-                    path = f"{place}/synthetic.csv"
-                    decoded(omega, rows).to_csv(path, index=False)
-                    said = judge.evaluate(
-                        str(folder / "train.csv"), str(folder / "test.csv"), path, schema, options
-                    )
-                auc = said.get("tstr", {}).get("mean_roc_auc", float("nan"))
-                measured = {key: said[key] for key in ("tv1_mean", "tv2_mean", "tv2_max", "swd1")}
-                found.append(measured | {"auc": auc, "cpu s": seconds})
-            means = pd.DataFrame(found).mean().round(4).to_dict()
-            print(f"epsilon {epsilon}, {name}, mean of {given.releases}: {json.dumps(means)}", flush=True)
+        for mechanism in ("microaggregation", "marginals"):
+            found = mean_figures(given, table, mechanism, epsilon, given.delta, "income")
+            yield {"epsilon": epsilon, "mechanism": mechanism, "runs": given.runs, **found}
+
+
+# --- groups, without differential privacy -----------------------------------------------------------
 
 
 def mdav(x: np.ndarray, g: int) -> np.ndarray:
@@ -165,88 +136,57 @@ def mdav(x: np.ndarray, g: int) -> np.ndarray:
     return of_row
 
 
-def by_groups(data: Path) -> None:
-    omega, rows = one_hot_adult(data / "adult")
+def lost(x: np.ndarray, of_row: np.ndarray, cross: np.ndarray) -> float:
+    """The mean squared error of pairs of cells when each row becomes the mean of its group."""
+    sizes = np.bincount(of_row)
+    means = np.zeros((len(sizes), x.shape[1]))
+    np.add.at(means, of_row, x)
+    means /= sizes[:, None]
+    gap = (x.T.astype(float) @ x - (means * sizes[:, None]).T @ means) / len(x)
+    return float((gap[cross] ** 2).mean())
+
+
+def groups(given: argparse.Namespace) -> Iterator[Finding]:
+    """What groups lose and how long they take, on 12,000 rows of Adult; and 100,000 rows of 100 bits."""
+    omega, rows = one_hot(*real(given, "adult").codes())
     pick = np.random.default_rng(0).permutation(len(rows["income"]))[:12_000]
     some = {name: codes[pick] for name, codes in rows.items()}
-    x = groups.points(some, Domain(tuple(Column(c.name, "nominal", categories=c.categories) for c in omega)))
+    plain = Domain(tuple(Column(c.name, "nominal", categories=c.categories) for c in omega))
+    x = partitions.points(some, plain)
     attribute = np.repeat(np.arange(len(omega.columns)), [c.codes for c in omega])
     cross = attribute[:, None] != attribute[None, :]
+    ways = {"bisection": partitions.bisected, "net": partitions.by_net, "MDAV": mdav}
     for g in (20, 100):
-        losses = {}
-        for name, partition in (("bisection", groups.bisected), ("net", groups.by_net), ("mdav", mdav)):
-            start = time.process_time()
-            of_row = partition(x, g)
-            seconds = time.process_time() - start
-            sizes = np.bincount(of_row)
-            means = np.zeros((len(sizes), x.shape[1]))
-            np.add.at(means, of_row, x)
-            means /= sizes[:, None]
-            lost = (x.T.astype(float) @ x - (means * sizes[:, None]).T @ means) / len(x)
-            losses[name] = ((lost[cross] ** 2).mean(), seconds)
-            print(f"g {g}, {name}: squared error {losses[name][0]:.2e}, {seconds:.2f} s of CPU", flush=True)
-        (ours, fast), (theirs, slow) = losses["bisection"], losses["mdav"]
-        print(
-            f"g {g}: MDAV loses {theirs / ours:.1f} x as much and takes {slow / fast:.1f} x as long",
-            flush=True,
-        )
+        first = None
+        for name, partition in ways.items():
+            of_row, seconds = timed(lambda partition=partition, g=g: partition(x, g))
+            found = lost(x, of_row, cross)
+            first = first or (found, seconds)
+            yield {"g": g, "groups by": name, "squared error": found, "of bisection's": found / first[0],
+                   "CPU s": seconds, "of bisection's time": seconds / first[1]}  # fmt: skip
     rng = np.random.default_rng(0)
     bits = (rng.random((100_000, 100)) < rng.random(100)).astype(np.float32)
-    start = time.process_time()
-    sizes = np.bincount(groups.bisected(bits, 20))
-    print(
-        f"100,000 rows x 100 bits, g 20: {time.process_time() - start:.2f} s of CPU, least {sizes.min()} rows"
-    )
+    of_row, seconds = timed(lambda: partitions.bisected(bits, 20))
+    least = np.bincount(of_row).min()
+    yield f"100,000 rows x 100 bits, g 20: {seconds:.2f} s of CPU, groups of at least {least} rows."
 
 
-def scale(data: Path, table: Path) -> None:
-    """A release of a table with Adult's columns, from the file to the file, with its own ledger."""
-    import yaml
-
-    from dpsynth_cli.release.table import release
-    from dpsynth_cli.spec.spec import load_spec
-    from dpsynth_cli.trusted.ledger.ledger import Ledger
-
-    schema = json.loads((data / "adult/schema.json").read_text())
+def large(given: argparse.Namespace) -> Iterator[Finding]:
+    """A release of a file with Adult's columns by the command line, from file to file."""
+    table = real(given, "adult")
     columns = {
-        c["name"]: {"type": "nominal", "categories": c["categories"]}
-        if c["type"] == "categorical"
-        else {"type": "integer", "bounds": [c["min"], c["max"]], "nullable": True}
-        for c in schema["columns"]
+        name: column | ({} if "categories" in column else {"nullable": True})
+        for name, column in table.columns.items()
     }
-    with tempfile.TemporaryDirectory() as place:
-        spec = {
-            "dpsynth": 1,
-            "name": "large",
-            "input": str(table.resolve()),
-            "output": f"{place}/made.parquet",
-            "privacy": {"epsilon": 1.0},
-            "mechanism": {"name": "microaggregation", "strata": "income"},
-            "columns": columns,
-        }
-        (Path(place) / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
-        start = time.process_time()
-        receipt = release(load_spec(f"{place}/spec.yaml"), Ledger(f"{place}/ledger.sqlite"))
-        seconds = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{receipt.rows:,} rows x {len(columns)} columns: {seconds:.1f} s of CPU, {peak:.2f} GB at most")
+    output = given.folder / "made.parquet"
+    spec = replace(table, train=given.table.resolve(), columns=columns).spec(
+        "microaggregation", 1.0, strata="income", output=output
+    )
+    path = given.folder / "spec.yaml"
+    by_name = {c["name"]: {k: v for k, v in c.items() if k != "name"} for c in spec.effective["columns"]}
+    path.write_text(yaml.safe_dump(spec.effective | {"columns": by_name}, sort_keys=False))
+    spent = cost(*DPSYNTH, "release", path, "-q", "--ledger", given.folder / "ledger.sqlite")
+    yield {"columns": len(columns), "CPU s": spent.seconds, "peak MB": spent.megabytes}
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--what", choices=["pairs", "judge", "groups", "scale"], default="pairs")
-    parser.add_argument("--no-auc", action="store_true", help="leave the three classifiers out")
-    parser.add_argument("--table", type=Path, help="the Parquet file of --what scale")
-    given = parser.parse_args()
-    if given.what == "pairs":
-        pairs(given.data, given.releases)
-    elif given.what == "judge":
-        judged(given)
-    elif given.what == "groups":
-        by_groups(given.data)
-    else:
-        scale(given.data, given.table)
-
-
-if __name__ == "__main__":
-    main()
+PARTS = {"pairs": pairs, "beside": beside, "groups": groups, "large": large}

@@ -1,78 +1,78 @@
-"""Speed of the exact noise samplers: nanoseconds of CPU a value, beside numpy's inexact ones.
+"""Exact noise samplers: nanoseconds of CPU a value, beside numpy's inexact ones and OpenDP's exact ones.
 
-    python benchmarks/noise.py [log2 of the number of values, default 22]
+    python -m benchmarks noise [--log2 22]
 
-Ratios are within one run; the best of three runs counts. OpenDP's exact samplers are timed if installed.
+Ratios are within one run; the best of three runs counts. OpenDP is timed, on fewer values, if installed.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import sqrt
 
 import numpy as np
 
-from dpsynth_cli.trusted.noise import samplers as noise
+from benchmarks.harness import Finding, installed, least
+from dpsynth_cli.trusted.noise import samplers
 from dpsynth_cli.trusted.noise.words import system_source
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6), Fraction(2**55)]
 SIGMA2S = [Fraction(1, 4), Fraction(1), Fraction(100), Fraction(10**6), Fraction(10**12), Fraction(2**109)]
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--log2", type=int, default=22, help="of the number of values; default: 22")
+
+
 def nanoseconds(draw: Callable[[int], object], size: int) -> float:
     """CPU time a value: the best of three, after a small draw that fills the tables."""
     draw(10)
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        draw(size)
-        times.append(time.process_time() - start)
-    return min(times) / size * 1e9
+    return least(lambda: draw(size), 3) / size * 1e9
 
 
-def opendp(kind: str, parameter: Fraction) -> Callable[[int], object] | None:
-    """OpenDP's exact sampler of the same noise, or None where it is not installed."""
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        return None
+def opendp(kind: str, parameter: Fraction) -> Callable[[int], object]:
+    """OpenDP's exact sampler of the same noise."""
+    import opendp.prelude as dp
+
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    values = dp.vector_domain(dp.atom_domain(T="i64"))
     if kind == "gaussian":
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
-        measurement = dp.m.make_gaussian(*space, scale=sqrt(parameter))
+        measurement = dp.m.make_gaussian(values, dp.l2_distance(T=float), scale=sqrt(parameter))
     else:
-        measurement = dp.m.make_laplace(*space, scale=float(parameter))
+        measurement = dp.m.make_laplace(values, dp.l1_distance(T="i64"), scale=float(parameter))
     return lambda size: measurement([0] * size)
 
 
-def main() -> None:
-    size = 1 << int(sys.argv[1] if len(sys.argv) > 1 else 22)
+def compared(kind: str, parameter: Fraction, size: int) -> dict[str, object]:
+    """One kind of noise by each sampler: Laplace by its scale, Gaussian by its variance."""
     source, rng = system_source(), np.random.default_rng()
-    print(f"{size:,} values; nanoseconds of CPU a value (OpenDP: {size >> 12:,} values)")
-    print(
-        f"{'noise':<18}{'parameter':>12}{'ours':>8}{'numpy':>8}{'ours/numpy':>12}{'OpenDP':>9}{'OpenDP/ours':>13}"
-    )
-    for kind, parameters in (("laplace", SCALES), ("gaussian", SIGMA2S)):
-        exact = {"laplace": noise.discrete_laplace, "gaussian": noise.discrete_gaussian}[kind]
+    exact = {"laplace": samplers.discrete_laplace, "gaussian": samplers.discrete_gaussian}[kind]
+    inexact = {"laplace": rng.laplace, "gaussian": rng.normal}[kind]
+    scale = float(parameter) if kind == "laplace" else sqrt(parameter)
+    ours = nanoseconds(lambda n: exact(parameter, n, source), size)
+    theirs = nanoseconds(lambda n: inexact(0.0, scale, n), size)
+    other = nanoseconds(opendp(kind, parameter), size >> 12) if installed("opendp") else None
+    return {
+        "noise": f"discrete {kind}",
+        "scale": scale,
+        "ns a value": ours,
+        "numpy (inexact)": theirs,
+        "ours / numpy": ours / theirs,
+        "OpenDP (exact)": "not installed" if other is None else other,
+        "OpenDP / ours": None if other is None else other / ours,
+    }
+
+
+def of_scales(kinds: dict[str, Sequence[Fraction]], size: int) -> Iterator[Finding]:
+    for kind, parameters in kinds.items():
         for parameter in parameters:
-            p = float(parameter)
-            scale = p if kind == "laplace" else sqrt(p)
-            inexact = {"laplace": rng.laplace, "gaussian": rng.normal}[kind]
-            ours = nanoseconds(lambda n, exact=exact, parameter=parameter: exact(parameter, n, source), size)
-            theirs = nanoseconds(lambda n, inexact=inexact, scale=scale: inexact(0.0, scale, n), size)
-            other = opendp(kind, parameter)
-            third = f"{'-':>9}{'-':>13}"
-            if other is not None:
-                slow = nanoseconds(other, size >> 12)
-                third = f"{slow:>9.0f}{slow / ours:>13.0f}"
-            print(f"discrete {kind:<9}{p:>12.4g}{ours:>8.1f}{theirs:>8.1f}{ours / theirs:>12.2f}{third}")
-    if opendp("laplace", Fraction(1)) is None:
-        print("OpenDP is not installed, so it was not timed.")
+            yield compared(kind, parameter, size)
 
 
-if __name__ == "__main__":
-    main()
+def values(given: argparse.Namespace) -> Iterator[Finding]:
+    yield from of_scales({"laplace": SCALES, "gaussian": SIGMA2S}, 1 << given.log2)
+
+
+PARTS = {"values": values}

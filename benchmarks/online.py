@@ -1,47 +1,73 @@
-"""Online release against offline pmm at the same t, `blocks` against `sparse`, CPU and size of the state.
+"""Online release: against offline pmm at the same t, `blocks` against `sparse`, cost, and a real stream.
 
-    python benchmarks/online.py error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
+    python -m benchmarks online error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
                                       [--picture FILE.svg]
-    python benchmarks/online.py cost
+    python -m benchmarks online cost
+    python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
 
-Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events so far, at
-every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of `blocks` and of pmm by
-add_remove, and of both algorithms with public arrivals by replace_one (in two columns at level ends only). Everything goes through the real border, in memory. The picture needs matplotlib.
+Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events
+so far, at every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of
+`blocks` and of pmm by add_remove, and of both algorithms with public arrivals by replace_one (in two columns at level
+ends only), through the real border, in memory. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
+occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. Pictures
+need matplotlib.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import resource
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.pmm_accuracy import data, w1_line, w1_square
-from benchmarks.scale import ENVIRONMENT
-from dpsynth_cli.domain import GRID
-from dpsynth_cli.mechanisms.pmm import pmm
+import benchmarks.tables as tables
+from benchmarks.harness import (
+    DPSYNTH,
+    ENVIRONMENT,
+    Finding,
+    cost,
+    in_data,
+    least,
+    pictures,
+    progress,
+    real_tables,
+    released,
+    save,
+    timed,
+)
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.stream_snapshot import model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState
-from tests.asking import asking, drawn
+from tests.asking import drawn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVENTS, PER_DOUBLING = 2**17, 8
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
 PRIVATE = {"releases_per_doubling": 10_000}  # every push is a release, and there is one push a release time
 PUBLIC = {"releases_per_doubling": PER_DOUBLING, "arrivals": "public"}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    real_tables(parser)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--columns", type=int, default=1, choices=(1, 2))
+    parser.add_argument("--every", type=int, default=1, help="look at every so-many-th release only")
+    parser.add_argument("--first", type=int, default=256, help="look at releases from so many events on")
+    parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
+    parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
+    parser.add_argument("--picture", type=Path)
 
 
 def stream_spec(d: int, neighbours: str, **params: object) -> Spec:
@@ -52,20 +78,15 @@ def stream_spec(d: int, neighbours: str, **params: object) -> Spec:
             "output": "-",
             "privacy": {"epsilon": "1", "neighbours": neighbours},
             "mechanism": {"name": "online", **params},
-            "columns": [{"name": f"c{i}", "type": "continuous", "bounds": [0, 1]} for i in range(d)],
+            "columns": [{"name": f"x{i}", "type": "continuous", "bounds": [0, 1]} for i in range(d)],
         }
     )
-
-
-def codes_of(points: np.ndarray, spec: Spec) -> dict[str, np.ndarray]:
-    scaled = np.minimum((points * GRID).astype(np.int64), GRID - 1)
-    return {column.name: scaled[:, i] for i, column in enumerate(spec.domain)}
 
 
 def run(points: np.ndarray, spec: Spec) -> Iterator[tuple[int, StreamState]]:
     """The state after every release time."""
     state = StreamState("0" * 32, "0" * 64, {}, 0)
-    codes, cells, before = codes_of(points, spec), stream_of(spec).partition, 0
+    codes, cells, before = tables.to_codes(points, spec.domain), stream_of(spec).partition, 0
     for number, t in enumerate(t for t in TIMES if t <= len(points)):
         batch = Gathered(cells, spec.domain)
         batch.add({name: column[before:t] for name, column in codes.items()}, t - before)
@@ -78,68 +99,23 @@ def snapshot(state: StreamState, spec: Spec) -> Model:
     return model_of(spec, state.release["number"], state.release["clock"], state.blocks)[0]
 
 
-def offline(points: np.ndarray, spec: Spec) -> Model:
-    ask, *_ = asking(codes_of(points, spec), spec.domain, 1.0)
-    return pmm.run(ask, spec.domain, pmm.Params(), dict(pmm.MECHANISM.stages))
+def w1(points: np.ndarray, made: dict[str, np.ndarray], spec: Spec) -> float:
+    synthetic = tables.to_points(made, spec.domain)
+    if points.shape[1] == 1:
+        return tables.line_w1(points[:, 0], synthetic[:, 0])
+    return tables.grid_w1(points, synthetic, 64)
 
 
-def distance(points: np.ndarray, model: Model, spec: Spec) -> float:
-    made = drawn(model, max(1, model.total))
-    synthetic = np.stack([made[column.name] / GRID for column in spec.domain], axis=1)
-    return w1_line(points[:, 0], synthetic[:, 0]) if points.shape[1] == 1 else w1_square(points, synthetic)
+def online(points: np.ndarray, state: StreamState, spec: Spec) -> float:
+    model = snapshot(state, spec)
+    return w1(points, drawn(model, max(1, model.total)), spec)
 
 
-def error(
-    d: int, runs: int, every: int, kinds: list[str], picture: str | None, first: int, last: int
-) -> None:
-    shown = set(TIMES[::-1][::every]) & {t for t in TIMES if first <= t <= last}
-    ends = {t for t in shown if t & (t - 1) == 0}
-    curves: dict[tuple[str, str], dict[int, Runs]] = {}
-    for kind in kinds:
-        points = data(kind, EVENTS, d, np.random.default_rng(d))[:last]
-        ways = {
-            "blocks": (stream_spec(d, "add_remove", **PRIVATE), shown),
-            # A flow for each distance in two columns takes half a second.
-            "blocks, public": (stream_spec(d, "replace_one", **PUBLIC), shown if d == 1 else ends),
-            "sparse, public": (
-                stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC),
-                shown if d == 1 else ends,
-            ),
-        }
-        for way, (spec, when) in ways.items():
-            found: dict[int, list[float]] = {}
-            for _ in range(runs):
-                for t, state in run(points, spec):
-                    if t in when:
-                        found.setdefault(t, []).append(distance(points[:t], snapshot(state, spec), spec))
-            curves[kind, way] = {t: Runs(values) for t, values in found.items()}
-        spec = ways["blocks"][0]
-        curves[kind, "pmm"] = {
-            t: Runs([distance(points[:t], offline(points[:t], spec), spec) for _ in range(runs)])
-            for t in sorted(shown)
-        }
-        print(f"{d} column(s), {kind}, mean of {runs}: W1 of each, blocks/pmm, sparse/blocks (public)")
-        ratios, gains = [], []
-        for t in sorted(shown):
-            blocks, pm = curves[kind, "blocks"][t], curves[kind, "pmm"][t]
-            ratios.append((*blocks.over(pm), t))
-            told = f"{t:>7} pmm {pm.mean:.5f} blocks {blocks.mean:.5f} {ratios[-1][0]:5.2f}"
-            if t in curves[kind, "sparse, public"]:
-                public, sparse = curves[kind, "blocks, public"][t], curves[kind, "sparse, public"][t]
-                gain = sparse.over(public)
-                told += f"   public: blocks {public.mean:.5f} sparse {sparse.mean:.5f} {gain[0]:6.2f}"
-                if t in ends:
-                    told += " level end"
-                    gains += [(*gain, t)] if t >= 4000 else []
-            print(told, flush=True)
-        mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in ratios]), max(ratios)
-        print(
-            f"  blocks/pmm at {len(ratios)} releases: mean {mean:.2f}, worst {worst:.2f} +- {wide:.2f} at {at:,}"
-        )
-        if gains:
-            print("  sparse/blocks at level ends: least {:.2f} +- {:.2f} at {:,}".format(*min(gains)))
-    if picture:
-        draw(curves, d, picture)
+def offline(points: np.ndarray, spec: Spec) -> float:
+    return w1(points, released("pmm", spec.domain, tables.to_codes(points, spec.domain)).rows, spec)
+
+
+# --- error ------------------------------------------------------------------------------------------
 
 
 class Runs:
@@ -155,70 +131,129 @@ class Runs:
         return ratio, ratio * math.hypot(self.wide / self.mean, other.wide / other.mean)
 
 
-def draw(curves: dict[tuple[str, str], dict[int, Runs]], d: int, path: str) -> None:
-    import matplotlib
+Curves = dict[str, dict[int, Runs]]
 
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "dpsynth", "svg.fonttype": "none"})
-    from matplotlib import pyplot
 
-    kinds = list(dict.fromkeys(kind for kind, _ in curves))
-    figure, axes = pyplot.subplots(1, len(kinds), figsize=(4 * len(kinds), 3.2), sharey=True, squeeze=False)
-    for axis, kind in zip(axes[0], kinds, strict=True):
+def curves_of(points: np.ndarray, given: argparse.Namespace, shown: set[int], ends: set[int]) -> Curves:
+    """W1 at the releases looked at, of each way."""
+    d = points.shape[1]
+    public = shown if d == 1 else ends  # a flow for each distance in two columns takes half a second
+    private = stream_spec(d, "add_remove", **PRIVATE)
+    ways = {
+        "blocks": (private, shown),
+        "blocks, public": (stream_spec(d, "replace_one", **PUBLIC), public),
+        "sparse, public": (stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC), public),
+    }
+    curves: Curves = {}
+    for way, (spec, when) in ways.items():
+        found: dict[int, list[float]] = {}
+        for _ in range(given.runs):
+            for t, state in run(points, spec):
+                if t in when:
+                    found.setdefault(t, []).append(online(points[:t], state, spec))
+        curves[way] = {t: Runs(values) for t, values in found.items()}
+        progress(f"{way}: done")
+    curves["pmm"] = {
+        t: Runs([offline(points[:t], private) for _ in range(given.runs)]) for t in sorted(shown)
+    }
+    return curves
+
+
+def error(given: argparse.Namespace) -> Iterator[Finding]:
+    d = given.columns
+    shown = set(TIMES[::-1][:: given.every]) & {t for t in TIMES if given.first <= t <= given.last}
+    ends = {t for t in shown if t & (t - 1) == 0}
+    every: dict[str, Curves] = {}
+    for kind in given.kinds:
+        points = tables.three_clusters(kind, EVENTS, d, np.random.default_rng(d))[: given.last]
+        curves = every[kind] = curves_of(points, given, shown, ends)
+        ratios, gains = [], []
+        for t in sorted(shown):
+            blocks, pmm = curves["blocks"][t], curves["pmm"][t]
+            ratio = blocks.over(pmm)
+            ratios.append((*ratio, t))
+            public, sparse = curves["blocks, public"].get(t), curves["sparse, public"].get(t)
+            gain = sparse.over(public) if sparse and public else None
+            if gain and t in ends and t >= 4000:
+                gains.append((*gain, t))
+            yield {
+                "columns": d,
+                "rows": kind,
+                "events": t,
+                "W1, pmm": pmm.mean,
+                "blocks": blocks.mean,
+                "blocks / pmm": ratio[0],
+                "blocks, public": public.mean if public else None,
+                "sparse, public": sparse.mean if sparse else None,
+                "sparse / blocks": gain[0] if gain else None,
+            }
+        mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in ratios]), max(ratios)
+        yield f"{kind}: blocks / pmm has mean {mean:.2f}, at worst {worst:.2f} +- {wide:.2f} ({at:,} events)."
+        if gains:
+            gained, wide, at = min(gains)
+            yield f"{kind}: sparse / blocks at level ends is at least {gained:.2f} +- {wide:.2f} ({at:,} events)."
+    if given.picture:
+        yield draw_error(every, d, given.picture)
+
+
+def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
+    figure, axes = pictures().subplots(
+        1, len(every), figsize=(4 * len(every), 3.2), sharey=True, squeeze=False
+    )
+    for axis, (kind, curves) in zip(axes[0], every.items(), strict=True):
         for way in ("sparse, public", "blocks, public", "blocks", "pmm"):
-            curve = curves[kind, way]
-            axis.loglog(
-                list(curve), [w1.mean for w1 in curve.values()], label="pmm, offline" if way == "pmm" else way
-            )
+            values = [w1.mean for w1 in curves[way].values()]
+            axis.loglog(list(curves[way]), values, label="pmm, offline" if way == "pmm" else way)
         axis.set_title(f"{kind}, {d} column{'s' if d > 1 else ''}")
         axis.set_xlabel("events so far")
     axes[0][0].set_ylabel("W1 to the events so far")
     axes[0][0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    return save(figure, path)
 
 
-def cost() -> None:
+# --- cost -------------------------------------------------------------------------------------------
+
+
+def costs(given: argparse.Namespace) -> Iterator[Finding]:
+    """CPU of all pushes and snapshots, and bytes an event of the state without its open blocks."""
     for d in (1, 2):
-        points = data("clusters", EVENTS, d, np.random.default_rng(d))
+        points = tables.three_clusters("clusters", EVENTS, d, np.random.default_rng(d))
         for name, spec in (
             ("blocks", stream_spec(d, "add_remove", **PRIVATE)),
             ("sparse", stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC)),
         ):
-            begun = time.process_time()
-            for _, state in run(points, spec):
-                snapshot(state, spec)
-            spent = time.process_time() - begun
+            _, spent = timed(
+                lambda points=points, spec=spec: [snapshot(s, spec) for _, s in run(points, spec)]
+            )
             sizes = {}
             for t, state in run(points, spec):
                 held, state.open = state.open, []
                 sizes[t] = len(state.as_bytes()) / t
                 state.open = held
-            told = ", ".join(f"{sizes[t]:.2f} at t = {t:,}" for t in (2**10, 2**13, 2**15, 2**17))
-            print(
-                f"{d} column(s), {name}: all {len(TIMES)} pushes and snapshots {spent:.2f} s of CPU; state without "
-                f"the open blocks, bytes an event: {told}"
-            )
-    million()
+            bytes_at = {f"bytes an event, {t:,}": sizes[t] for t in (2**10, 2**13, 2**15, 2**17)}
+            yield {"columns": d, "algorithm": name, "CPU s": spent, **bytes_at}
+    yield from million(given.folder)
 
 
-def million() -> None:
+def million(folder: Path) -> Iterator[Finding]:
     """A push of 1e6 rows against reading them: CPU of all threads, Parquet and CSV."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     rng = np.random.default_rng(0)
-    table = pa.table({"c0": rng.random(10**6), "c1": rng.random(10**6)})
-    with tempfile.TemporaryDirectory() as folder:
-        for kind, write in (("csv", csv.write_csv), ("parquet", parquet.write_table)):
-            write(table, f"{folder}/batch.{kind}")
-            write(table[:10], f"{folder}/ten.{kind}")
-            inside(f"{folder}/batch.{kind}")
-            whole(folder, kind)
+    table = pa.table({"x0": rng.random(10**6), "x1": rng.random(10**6)})
+    ways = (("csv", csv.write_csv), ("parquet", parquet.write_table))
+    for kind, write in ways:
+        write(table, folder / f"batch.{kind}")
+        write(table[:10], folder / f"ten.{kind}")
+    yield "A push of 1e6 rows inside one process that has everything imported: all but the ledger, least of 15."
+    yield from (inside(str(folder / f"batch.{kind}")) for kind, _ in ways)
+    yield "Processes of their own, from start to end, and a script that only reads; least of 7."
+    yield from (whole(folder, kind) for kind, _ in ways)
 
 
-def inside(path: str) -> None:
-    """In one process that has everything imported: all that a push does but the ledger."""
+def inside(path: str) -> dict[str, object]:
+    """CPU milliseconds of reading, of encoding, and of a push."""
     from pyarrow import csv, parquet
 
     from dpsynth_cli.trusted.engines.local import added_up
@@ -243,69 +278,129 @@ def inside(path: str) -> None:
         advance(state, spec, first.leaves(), "1", "2026-01-01")
         state.as_bytes()
 
-    told = []
-    for what, work in (("pyarrow reads", read), ("read to codes", encode), ("push", push)):
-        spent = []
-        for _ in range(15):
-            begun = time.process_time()
-            work()
-            spent.append(time.process_time() - begun)
-        told.append(f"{what} {min(spent) * 1000:.0f} ms")
-    print(f"1e6 rows of {Path(path).suffix}, inside one process: {', '.join(told)} (least of 15)")
+    ways = {"pyarrow reads": read, "read to codes": encode, "push": push}
+    return {"file": Path(path).suffix} | {
+        f"{what}, ms": 1000 * least(work, 15) for what, work in ways.items()
+    }
 
 
 READ = "import sys; from pyarrow import csv, parquet; p = sys.argv[1]; csv.read_csv(p) if p[-1] == 'v' else parquet.read_table(p)"
 
 
-def whole(folder: str, kind: str) -> None:
-    """Processes of their own, from start to end: what a cron job costs, and a script that only reads."""
-    spec, ledger = f"{folder}/spec.yaml", ("--ledger", f"{folder}/ledger.sqlite", "--quiet")
-    columns = "".join(f"  c{i}: {{type: continuous, bounds: [0, 1]}}\n" for i in range(2))
-    Path(spec).write_text(
-        f"dpsynth: 1\nname: {kind}\noutput: out.csv\nprivacy: {{epsilon: 1.0}}\nmechanism: {{name: online}}\n"
-        f"columns:\n{columns}"
-    )
-    dpsynth = (sys.executable, "-m", "dpsynth_cli", "stream")
-    subprocess.run([*dpsynth, "init", spec, *ledger], check=True, env=ENVIRONMENT)
-    least: dict[str, float] = {}
+def whole(folder: Path, kind: str) -> dict[str, object]:
+    """CPU seconds of what a cron job runs."""
+    spec, ledger = folder / f"{kind}.yaml", ("--ledger", folder / f"{kind}.sqlite", "--quiet")
+    tables.in_unit_cube(spec, "online", 2)
+    cost(*DPSYNTH, "stream", "init", spec, *ledger)
+    fewest: dict[str, float] = {}
     for number in range(7):
         for rows, name in (("1e6", "batch"), ("10", "ten")):
-            path = f"{folder}/{name}.{kind}"
-            for what, words in (
-                (f"pyarrow reads {rows}", [sys.executable, "-c", READ, path]),
-                (
-                    f"push of {rows}",
-                    [*dpsynth, "push", spec, path, "--batch-id", f"{rows} {number}", *ledger],
-                ),
-            ):
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(words, check=True, env=ENVIRONMENT)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                least[what] = min(spent, least.get(what, math.inf))
-    told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in least.items())
-    print(f".{kind}, whole processes: {told} (least of 7)")
+            path = folder / f"{name}.{kind}"
+            push = (*DPSYNTH, "stream", "push", spec, path, "--batch-id", f"{rows} {number}", *ledger)
+            ways = {f"pyarrow reads {rows}": (sys.executable, "-c", READ, path), f"push of {rows}": push}
+            for what, command in ways.items():
+                fewest[what] = min(cost(*command).seconds, fewest.get(what, math.inf))
+    return {"file": f".{kind}"} | {f"{what}, s": seconds for what, seconds in fewest.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=("error", "cost"))
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--columns", type=int, default=1, choices=(1, 2))
-    parser.add_argument("--every", type=int, default=1, help="look at every so-many-th release only")
-    parser.add_argument("--first", type=int, default=256, help="look at releases from so many events on")
-    parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
-    parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
-    parser.add_argument("--picture")
-    chosen = parser.parse_args()
-    if chosen.what == "cost":
-        cost()
-    else:
-        within = (chosen.first, chosen.last)
-        error(chosen.columns, chosen.runs, chosen.every, chosen.kinds, chosen.picture, *within)
+# --- a real stream ----------------------------------------------------------------------------------
+
+SPEC = """\
+dpsynth: 1
+name: occupancy
+input: day.csv
+output: snapshot.csv
+privacy: {epsilon: 1.0}
+mechanism: {name: online, releases_per_doubling: 1000}
+columns:
+  hour:     {type: continuous, bounds: [0, 24]}
+  occupied: {type: boolean}
+sampling: {seed: 7}
+"""
 
 
-if __name__ == "__main__":
-    main()
+def by_hour(table: pd.DataFrame) -> np.ndarray:
+    """The share of occupied minutes in each hour of the day, 0 where there is none."""
+    hour = np.minimum(table["hour"].astype(float).to_numpy().astype(int), 23)
+    occupied = table["occupied"].to_numpy().astype(float)
+    count = np.bincount(hour, minlength=24)
+    return np.bincount(hour, weights=occupied, minlength=24) / np.maximum(count, 1)
+
+
+@dataclass(frozen=True)
+class Day:
+    """Rows so far, and the occupancy by hour of both tables, after one day's push."""
+
+    name: str
+    rows: int
+    made_rows: int
+    real: np.ndarray
+    made: np.ndarray
+
+
+def followed(stream: pd.DataFrame, folder: Path) -> Iterator[Day]:
+    """Each day pushed, its snapshot published and verified."""
+    import pandas as pd
+
+    def dpsynth(*words: str) -> None:
+        command = [*DPSYNTH, *words, "--ledger", "ledger.sqlite", "--quiet"]
+        subprocess.run(command, cwd=folder, check=True, env=ENVIRONMENT)
+
+    (folder / "spec.yaml").write_text(SPEC)
+    dpsynth("stream", "init", "spec.yaml")
+    so_far = []
+    for day, rows in stream.groupby("day"):
+        rows[["hour", "occupied"]].to_csv(folder / "day.csv", index=False)
+        dpsynth("stream", "push", "spec.yaml", "day.csv", "--batch-id", str(day), "--publish")
+        dpsynth("verify", "snapshot.audit.public.json")
+        so_far.append(rows)
+        real, made = pd.concat(so_far), pd.read_csv(folder / "snapshot.csv")
+        yield Day(str(day), len(real), len(made), by_hour(real), by_hour(made))
+
+
+def occupancy(given: argparse.Namespace) -> Iterator[Finding]:
+    """How far the synthetic share of occupied minutes by hour is from the real one so far."""
+    import pandas as pd
+
+    table = pd.read_csv(in_data(given, "occupancy_stream.csv"), parse_dates=["date"])
+    time = table["date"].dt
+    stream = pd.DataFrame({
+        "day": time.strftime("%Y-%m-%d"),
+        "hour": time.hour + time.minute / 60,
+        "occupied": table["Occupancy"].astype(bool),
+    })  # fmt: skip
+    seen = []
+    for day in followed(stream, given.folder):
+        seen.append(day)
+        gap = np.abs(day.real - day.made)
+        yield {
+            "day": day.name,
+            "real rows so far": day.rows,
+            "synthetic rows": day.made_rows,
+            "mean error": float(gap.mean()),
+            "largest error": float(gap.max()),
+        }
+    if given.picture:
+        yield draw_days(seen, given.picture)
+
+
+def draw_days(seen: list[Day], path: Path) -> str:
+    figure, axes = pictures().subplots(1, 4, figsize=(13, 2.9))
+    for axis, number in zip(axes, (0, len(seen) // 3, len(seen) - 1), strict=False):
+        day = seen[number]
+        axis.bar(np.arange(24) + 0.5, day.made, width=0.9, color="#9ecae1", label="synthetic snapshot")
+        edges, heights = np.arange(25), np.append(day.real, day.real[-1])
+        axis.step(edges, heights, where="post", color="#08306b", label="real so far")
+        axis.set_title(f"{day.name}: {day.rows:,} readings", fontsize=9)
+        axis.set_xlabel("hour of the day")
+        axis.set_ylim(0, 1)
+    axes[0].set_ylabel("share of occupied minutes")
+    axes[0].legend(fontsize=7)
+    axes[3].plot([day.rows for day in seen], [np.abs(day.real - day.made).mean() for day in seen], "o-")
+    axes[3].set_title("mean error over the hours", fontsize=9)
+    axes[3].set_xlabel("readings so far")
+    axes[3].set_ylim(bottom=0)
+    return save(figure, path)
+
+
+PARTS = {"error": error, "cost": costs, "occupancy": occupancy}

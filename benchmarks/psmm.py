@@ -1,37 +1,35 @@
 """psmm: time and memory against cells, and W1 against pmm.
 
-    python benchmarks/psmm.py times            # the closest measure: flow, sparse and dense linear programs
-    python benchmarks/psmm.py accuracy [10]    # W1 at n = 4000, epsilon = 1, replace_one; how many seeds
-    python benchmarks/psmm.py crossover [5]    # psmm or pmm? W1 against epsilon n
+    python -m benchmarks psmm times                    # the closest measure: flow, sparse and dense linear programs
+    python -m benchmarks psmm accuracy [--runs 10]     # W1 at n = 4000, epsilon = 1, replace_one
+    python -m benchmarks psmm crossover [--runs 5]     # psmm or pmm? W1 against epsilon n
 
 Simulated data only; times are CPU seconds of one thread; W1 is exact (an optimal assignment of all rows,
-l_inf in the unit cube), and noise is drawn anew every time.
+l_inf in the unit cube), and noise is drawn anew every time. `times` needs highspy.
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import resource
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from dpsynth_cli.numeric.transport_lp import closest_by_dense_lp, closest_by_lp
-
-from dpsynth_cli.domain import GRID, Column, Domain
+import benchmarks.harness as harness
+from benchmarks.harness import Finding, need, timed
+from benchmarks.tables import to_codes, to_points, unit_cube
 from dpsynth_cli.mechanisms.psmm import psmm
-from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import Closest, closest, debiased, effort, rescaled
-from tests.asking import asking, drawn
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=5, help="tables of each kind; default: 5")
 
 
 def points(kind: str, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -64,6 +62,8 @@ def signed(lattice: Lattice, kind: str) -> tuple[np.ndarray, int]:
 
 
 def solvers(lattice: Lattice) -> dict[str, Callable[[np.ndarray, int], Closest]]:
+    from tests.numeric.transport_lp import closest_by_dense_lp, closest_by_lp
+
     return {
         "flow": lambda nu, n: closest(nu, n, lattice),
         "sparse LP": lambda nu, n: closest_by_lp(debiased(nu, n), n, lattice.graph(), lattice.diameter),
@@ -80,17 +80,12 @@ def measured(shape: tuple[int, ...], metric: str, kind: str, solver: str) -> tup
     small = Lattice((Axis(2), Axis(2)), 2, metric)
     solvers(small)[solver](np.array([3, -1, 2, 0]), 4)  # imports
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.process_time()
-    found = solvers(lattice)[solver](nu, n)
-    taken = time.process_time() - start
+    found, taken = timed(lambda: solvers(lattice)[solver](nu, n))
     return taken, 1024.0 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before), found.distance
 
 
-def times() -> None:
-    print(
-        f"{'cells':>8} {'lattice':>14} {'metric':>6} {'data':>9} {'solver':>10} {'s':>8} {'MB':>7}"
-        f"  {'at worst':>16} {'optimum':>9}"
-    )
+def times(given: argparse.Namespace) -> Iterator[Finding]:
+    need("highspy")
     rows = [
         ((100_000,), "linf", "clusters", "flow"),
         *(((24, 24), "linf", "clusters", solver) for solver in ("flow", "sparse LP", "dense LP")),
@@ -104,42 +99,38 @@ def times() -> None:
         *(((46, 46, 46), "linf", kind, "flow") for kind in ("clusters", "faint")),
     ]
     spawn = multiprocessing.get_context("spawn")
-    seen: dict[tuple[int, ...], dict[str, float]] = {}
+    seen: dict[tuple[int, ...], float] = {}
     for shape, metric, kind, solver in rows:
         with spawn.Pool(1) as pool:
             taken, size, distance = pool.apply(measured, (shape, metric, kind, solver))
         lattice = Lattice(tuple(Axis(k) for k in shape), max(shape), metric)
-        shown, (seconds, most) = "x".join(map(str, shape)), effort(lattice)
-        predicted = f"{seconds:.1f} s, {most / 1e6:.0f} MB" if solver == "flow" else "-"
-        print(
-            f"{lattice.size:>8} {shown:>14} {metric:>6} {kind:>9} {solver:>10} {taken:>8.3f} {size / 1e6:>7.0f}"
-            f"  {predicted:>16} {distance:>9}",
-            flush=True,
-        )
-        if kind == "clusters" and metric == "linf":
-            seen.setdefault(shape, {})[solver] = taken
-    for shape, by_solver in seen.items():
-        shown = "x".join(map(str, shape))
-        for solver, taken in by_solver.items():
-            if solver != "flow":
-                print(f"{shown}: flow is {taken / by_solver['flow']:.0f} x faster than the {solver}")
+        seconds, most = effort(lattice)
+        flow = solver == "flow"
+        if flow and kind == "clusters" and metric == "linf":
+            seen[shape] = taken
+        yield {
+            "cells": lattice.size,
+            "lattice": "x".join(map(str, shape)),
+            "metric": metric,
+            "data": kind,
+            "solver": solver,
+            "CPU s": taken,
+            "MB": size / 1e6,
+            "at worst": f"{seconds:.1f} s, {most / 1e6:.0f} MB" if flow else None,
+            "of the flow's time": None if flow else taken / seen[shape],
+            "optimum": int(distance),
+        }
 
 
 # --- accuracy ----------------------------------------------------------------------------------------------
 
 
 def release(name: str, rows: np.ndarray, epsilon: float = 1.0, **params: object) -> np.ndarray:
-    """As many synthetic rows, by the real border, under replace_one."""
-    d = rows.shape[1]
-    columns = tuple(Column(f"x{a}", "continuous", lower=0.0, upper=1.0) for a in range(d))
-    omega = Domain(columns, "replace_one")
-    codes = {f"x{a}": (rows[:, a] * GRID).astype(np.int64) for a in range(d)}
-    mechanism = mechanisms()[name]
-    ask, accountant, _, _ = asking(codes, omega, epsilon)
-    model = mechanism.run(ask, omega, mechanism.params(**params), mechanism.stages)
-    assert accountant.spent == accountant.total
-    table = drawn(model, len(rows), seed=int(rows[0, 0] * 1e9))
-    return (np.stack([table[f"x{a}"] for a in range(d)], axis=1) + 0.5) / GRID
+    """As many synthetic rows, under replace_one."""
+    omega = unit_cube(rows.shape[1], "replace_one")
+    seed, codes = int(rows[0, 0] * 1e9), to_codes(rows, omega)
+    made = harness.released(name, omega, codes, epsilon, None, seed, len(rows), **params)
+    return to_points(made.rows, omega)
 
 
 def w1(a: np.ndarray, b: np.ndarray) -> float:
@@ -164,46 +155,37 @@ METHODS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def accuracy(seeds: int) -> None:
-    targets = {(2, "clusters"): 0.75, (2, "uniform"): 0.5, (3, "clusters"): 0.7, (3, "uniform"): None}
-    print("W1 (standard error), n = 4000, epsilon = 1, replace_one")
-    for (d, kind), target in targets.items():
+def accuracy(given: argparse.Namespace) -> Iterator[Finding]:
+    """W1, n = 4000, epsilon 1; in brackets its standard error over tables."""
+    for d, kind in ((2, "clusters"), (2, "uniform"), (3, "clusters"), (3, "uniform")):
         errors: dict[str, list[float]] = {name: [] for name in METHODS}
-        for seed in range(seeds):
+        for seed in range(given.runs):
             rows = points(kind, 4000, d, np.random.default_rng(seed))
             for name, method in METHODS.items():
                 errors[name].append(w1(rows, method(rows)))
-        line = "  ".join(f"{k} {np.mean(v):.4f} ({np.std(v) / seeds**0.5:.4f})" for k, v in errors.items())
-        ratio = np.mean(errors["psmm"]) / np.mean(errors["pmm, paper"])
-        worse = sum(a > b for a, b in zip(errors["psmm"], errors["clipped"], strict=True))
-        print(f"d = {d} {kind:>8}: {line}")
-        print(f"    psmm / paper's pmm = {ratio:.2f}" + (f" (target {target})" if target else ""), end="; ")
-        print(f"worse than clipping in {worse} of {seeds}", flush=True)
+        each = {k: f"{np.mean(v):.4f} ({np.std(v) / given.runs**0.5:.4f})" for k, v in errors.items()}
+        yield {
+            "data": f"d = {d}, {kind}",
+            **each,
+            "psmm / the paper's pmm": float(np.mean(errors["psmm"]) / np.mean(errors["pmm, paper"])),
+            "worse than clipped": sum(a > b for a, b in zip(errors["psmm"], errors["clipped"], strict=True)),
+        }
 
 
-def crossover(seeds: int) -> None:
-    print("W1 of psmm / W1 of pmm, both at their defaults (W1 of psmm), n = 2000, replace_one")
+def crossover(given: argparse.Namespace) -> Iterator[Finding]:
+    """W1 of psmm over W1 of pmm, both at their defaults (W1 of psmm), n = 2000, replace_one."""
     for d in (1, 2, 3, 4):
         for kind in ("clusters", "uniform"):
-            ratios = []
+            line: dict[str, object] = {"data": f"d = {d}, {kind}"}
             for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
                 each = {"psmm": 0.0, "pmm": 0.0}
-                for seed in range(seeds):
+                for seed in range(given.runs):
                     rows = points(kind, 2000, d, np.random.default_rng(seed))
                     for name in each:
-                        each[name] += w1(rows, release(name, rows, epsilon)) / seeds
+                        each[name] += w1(rows, release(name, rows, epsilon)) / given.runs
                 shown = f"{each['psmm'] / each['pmm']:.2f} ({each['psmm']:.4f})"
-                ratios.append(f"epsilon n = {2000 * epsilon:.0f}: {shown}")
-            print(f"d = {d} {kind:>8}: " + "  ".join(ratios), flush=True)
+                line[f"epsilon n = {2000 * epsilon:.0f}"] = shown
+            yield line
 
 
-if __name__ == "__main__":
-    what, count = ([*sys.argv, "", ""])[1:3]
-    if what == "times":
-        times()
-    elif what in ("accuracy", "crossover"):
-        {"accuracy": accuracy, "crossover": crossover}[what](
-            int(count or {"accuracy": 10, "crossover": 5}[what])
-        )
-    else:
-        sys.exit(__doc__)
+PARTS = {"accuracy": accuracy, "crossover": crossover, "times": times}

@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks` lists them, and README.md says how they are run and read."""
