@@ -20,9 +20,10 @@ from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.numbers import exact
 from dpsynth_cli.spec import schema as spec_schema
 from dpsynth_cli.spec import yaml_nodes
-from dpsynth_cli.spec.spec import Privacy, Spec, exact, from_document, load_spec, public_document
+from dpsynth_cli.spec.spec import Privacy, Spec, from_document, load_spec, public_document
 from dpsynth_cli.spec.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
 
 CONFIGS = Path(__file__).parents[2] / "configs"
