@@ -37,7 +37,7 @@ def _bounds(kind: str) -> Key:
     )
 
 
-TYPE = Key("type", choice(TYPES), "one of the seven above", required=True, default="")
+TYPE = Key("type", choice(TYPES), "what its cells are", required=True, default="")
 CATEGORIES = Key(
     "categories", LABELS, "all labels that are possible, none twice, none empty", required=True, default=()
 )

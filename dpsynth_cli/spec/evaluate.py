@@ -37,7 +37,8 @@ METRICS = Key(
         },
         list,
     ),
-    "what the steward's audit measures against the real rows: `quick`, `all`, `none`, or a list of names",
+    "what the steward's audit measures against the real rows: `quick` (the default), `all`, `none`, or a "
+    "list of names",
     default=QUICK,
 )
 EPSILON = Key(

@@ -48,6 +48,9 @@ _POSITIVE = positive("a positive number; only proportions matter")
 _WEIGHT = Kind(lambda node: float(_POSITIVE.read(node)), _POSITIVE.schema)
 
 
+SHARED = (NAME, STRATA, SPLIT)  # by all mechanisms
+
+
 def keys_of(mechanism: Mechanism) -> tuple[Key | Section, ...]:
     """The keys of the section where it names this mechanism."""
     return (NAME, STRATA, split_of(mechanism), *parameters_of(mechanism))
