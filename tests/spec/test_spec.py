@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,20 @@ def test_the_effective_document_gives_the_same_spec_even_with_its_keys_sorted(te
     spec = load(text)
     recorded = json.loads(canonical(spec.effective))
     assert from_document(recorded, registry=TOY) == spec
+
+
+def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
+    Path("spec.yaml").write_text(edited("privacy: {epsilon: 1}\n", "", SMALL))
+    groups = {"toy": replace(TOY["toy"], private=lambda params: False)}
+    spec = load_spec("spec.yaml", registry=groups)
+    with_budget = load(SMALL).effective
+    assert spec.effective == with_budget | {
+        "rows": None,
+        "privacy": {"dataset": "t"},
+        "mechanism": with_budget["mechanism"] | {"split": {}},
+        "evaluate": {"metrics": ["w1", "marginals", "moments"], "target": None},
+    }
+    assert from_document(spec.effective, registry=groups) == spec
 
 
 def test_the_public_document_has_no_path_and_gives_the_same_model() -> None:
@@ -650,6 +664,15 @@ def test_the_only_column_cannot_be_the_strata() -> None:
     assert refusal(SMALL, "mechanism.strata=x") == [
         "--set mechanism.strata: mechanism.strata is x, the only column; there must be another one to release"
     ]
+
+
+def test_a_wrong_epsilon_is_one_mistake_though_a_part_of_it_pays_for_evaluation() -> None:
+    said = f"--set privacy.epsilon: privacy.epsilon is zero; {_EPSILON}"
+    assert refusal(SMALL, "privacy.epsilon=zero", "evaluate.epsilon=0.1") == [said]
+
+
+def test_a_wrong_output_is_one_mistake_though_the_input_is_around_it() -> None:
+    assert refusal(SMALL, input="..", output="o.txt") == [f'--output: output is "o.txt"; {_OUTPUT}']
 
 
 @pytest.mark.parametrize("section", ["privacy", "mechanism", "columns"])
