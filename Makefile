@@ -17,22 +17,21 @@ $(BIN)/.installed: pyproject.toml
 	@$(BIN)/python -m pip install --quiet -e . --group dev
 	@touch $@
 
-demo: $(BIN)/.installed ## Release a sample table and show the result
+demo: $(BIN)/.installed ## Release a sample table, verify it, judge it, show the report
 	@mkdir -p $(DEMO)
-	@echo '$$ dpsynth check configs/people_marginals.yaml'
-	@$(BIN)/dpsynth check configs/people_marginals.yaml
-	@echo '$$ dpsynth release configs/people_marginals.yaml'
-	@$(BIN)/dpsynth release configs/people_marginals.yaml --ledger $(DEMO)/ledger.sqlite
-	@echo '$$ dpsynth release configs/trips_pmm.yaml'
-	@$(BIN)/dpsynth release configs/trips_pmm.yaml --ledger $(DEMO)/ledger.sqlite
-	@echo '$$ dpsynth verify out/trips.audit.public.json'
-	@$(BIN)/dpsynth verify $(DEMO)/trips.audit.public.json --ledger $(DEMO)/ledger.sqlite
-	@echo '$$ dpsynth report out/people.audit.json'
-	@$(BIN)/dpsynth report $(DEMO)/people.audit.json
+	@echo '$$ dpsynth check configs/people_joint.yaml'
+	@$(BIN)/dpsynth check configs/people_joint.yaml
+	@echo '$$ dpsynth release configs/people_joint.yaml'
+	@$(BIN)/dpsynth release configs/people_joint.yaml --ledger $(DEMO)/ledger.sqlite
+	@echo '$$ dpsynth verify out/people_joint.audit.public.json'
+	@$(BIN)/dpsynth verify $(DEMO)/people_joint.audit.public.json --ledger $(DEMO)/ledger.sqlite
+	@echo '$$ dpsynth evaluate configs/people_joint.yaml out/people_joint.csv'
+	@$(BIN)/dpsynth evaluate configs/people_joint.yaml $(DEMO)/people_joint.csv
 	@echo; echo "The first synthetic people:"
-	@head -n 6 $(DEMO)/people.csv
-	@echo; echo "All files are in $(DEMO)/:"
-	@ls -l $(DEMO)
+	@head -n 6 $(DEMO)/people_joint.csv
+	@echo; echo '$$ dpsynth report out/people_joint.audit.json'
+	@$(BIN)/dpsynth report $(DEMO)/people_joint.audit.json
+	@echo "Open it in a browser: $(CURDIR)/$(DEMO)/people_joint.report.html"
 
 test: $(BIN)/.installed lint ## Run all tests
 	@$(BIN)/python -m pytest -n auto

@@ -53,7 +53,7 @@ CASES = {  # name of the line: mechanism, table, columns, what else its spec say
     "psmm, 2 columns": ("psmm", "places", 2, ""),
     "marginals, 15 columns": ("marginals", "people", 15, ""),
     "marginals by income, 15 columns": ("marginals", "people", 15, ", strata: income"),
-    "tree, 15 columns": ("tree", "people", 15, ""),
+    "joint, 15 columns": ("joint", "people", 15, ""),
     "microaggregation, 15 columns": ("microaggregation", "people", 15, ""),
     "factor, 15 columns": ("factor", "people", 15, ""),
     "lowdim, 6 numeric columns": ("lowdim", "people", 6, ""),
@@ -141,7 +141,7 @@ def widths_table(folder: Path, rows: int) -> list[str]:
     table = make(folder, "wide", rows)
     lines = [f"| mechanism | {' | '.join(f'd = {d}' for d in WIDTHS)} | exponent in d |"]
     lines.append(f"|---|{'---:|' * (len(WIDTHS) + 1)}")
-    for mechanism in ("marginals", "lowdim", "tree", "microaggregation", "factor"):
+    for mechanism in ("marginals", "lowdim", "joint", "microaggregation", "factor"):
         spent = [released(folder, table, mechanism, d, "").seconds for d in WIDTHS]
         power = math.log(spent[-1] / spent[0]) / math.log(WIDTHS[-1] / WIDTHS[0])
         lines.append(f"| {mechanism} | {' | '.join(f'{s:.1f}' for s in spent)} | {power:.2f} |")

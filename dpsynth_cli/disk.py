@@ -1,9 +1,17 @@
-"""Durable files: what a crash or a power cut must not undo."""
+"""Durable files: what a crash or a power cut must not undo, and what two processes must not do at once."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO, Any
+
+from dpsynth_cli.errors import UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def sync_folder(folder: Path) -> None:
@@ -13,3 +21,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def lock(file: int | IO[Any], wait: bool = True) -> bool:
+    """Lock a file or folder until it is closed or the process ends; False if another process has it."""
+    if fcntl is None:
+        raise UsageError(
+            "this system has no POSIX file locks, which keep two releases apart.",
+            next_step="On Windows, run dpsynth in the Windows Subsystem for Linux.",
+        )
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True

@@ -120,12 +120,15 @@ class Moments:
 class Gram:
     """Cross products of attributes, for all pairs i < j in order.
 
-    The table of every pair of axes (one-hot cross products), row-major, one after the other; `diagonal`
-    adds each axis's own histogram in front of its pairs.
+    Without scores: the table of every pair of axes (one-hot cross products), row-major, one after
+    the other; `diagonal` adds each axis's own histogram in front of its pairs. With scores (one
+    integer a cell, |score| <= 2^bits - 1): one sum of products a pair.
     """
 
     axes: tuple[Axis, ...]
     diagonal: bool = False
+    scores: tuple[tuple[int, ...], ...] | None = None
+    bits: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 
-def split(amount: Fraction, weights: Sequence[float]) -> list[Fraction]:
+def divide(amount: Fraction, weights: Sequence[float]) -> list[Fraction]:
     """Divide amount in proportion to positive weights; the shares add up to exactly amount.
 
-    >>> sum(split(Fraction(1, 10), [1, 2, 0.1]))
+    >>> sum(divide(Fraction(1, 10), [1, 2, 0.1]))
     Fraction(1, 10)
     """
     exact = [Fraction(weight) for weight in weights]

@@ -23,6 +23,7 @@ app = typer.Typer(
 
 
 NOTHING_GRANTED = "Nothing was granted."
+LARGEST_EPSILON = 1_000_000
 
 LedgerOption = Annotated[
     str | None,
@@ -77,7 +78,8 @@ def grant(
     """Limit what a data set may spend; a further grant of the same kind adds to it."""
     from dpsynth_cli.trusted.ledger.refusals import kind
 
-    positive("epsilon", epsilon, NOTHING_GRANTED)
+    if positive("epsilon", epsilon, NOTHING_GRANTED) > LARGEST_EPSILON:
+        raise UsageError(f"epsilon is above {LARGEST_EPSILON:,}, which protects nobody.", NOTHING_GRANTED)
     if delta is not None:
         below_one("delta", delta, NOTHING_GRANTED)
     book = _ledger(ledger)

@@ -122,7 +122,7 @@ def init(data: str, output: str | None = None, *, header: bool = False) -> str:
         )
     _check_names([name for name, _ in columns], data)
     name = "table" if data == "-" else os.path.basename(os.path.normpath(data)).split(".")[0] or "table"
-    mechanism = "pmm" if len(columns) <= 5 else "tree"
+    mechanism = "pmm" if len(columns) <= 5 else "joint"
     lines = [f"  {quoted(column)}: {{{_FILL_IN[kind]}}}" for column, kind in columns]
     lines += [f"  # left out: {reason}" for reason in left_out]
     return _TEMPLATE.format(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -76,13 +77,14 @@ def push(
     """
     from dpsynth_cli.release import stream
 
+    started = time.time()
     wanted = loaded(spec, set_, None, output, rows)
     if publish:
         _check_standard_output(wanted.output, json)
     book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
     with progress_bar(quiet) as progress:
         now = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
-        receipt = stream.publish(wanted, book, progress) if publish and now.releases else None
+        receipt = stream.publish(wanted, book, progress, started) if publish and now.releases else None
     if json:
         print_json(dataclasses.asdict(now) | {"snapshot": receipt and _receipt(receipt)})
     elif not quiet:

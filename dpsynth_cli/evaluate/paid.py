@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.marginals import Columns, axes, errors, pair_tables, paired
 from dpsynth_cli.evaluate.moments import BITS, means, moments_question
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, CellCounts, Cells, Gram, Ints, Question
+from dpsynth_cli.shares import divide
 
 ONE, TWO, MEANS = 0.4, 0.4, 0.2  # weights in the evaluation's share
 ABSOLUTE = {
@@ -32,9 +32,9 @@ def paid_questions(domain: Domain, share: Fraction) -> list[Question]:
     """A histogram of each column, the tables of two `paired` columns, and the means of the ordered ones."""
     weights = {"one": ONE, **({"two": TWO} if len(domain.columns) > 1 else {})}
     weights |= {"means": MEANS} if ordered(domain) else {}
-    shares = dict(zip(weights, budget.split(share, list(weights.values())), strict=True))
+    shares = dict(zip(weights, divide(share, list(weights.values())), strict=True))
     cut = axes(domain)
-    each = budget.split(shares["one"], [1.0] * len(cut))
+    each = divide(shares["one"], [1.0] * len(cut))
     asked = [
         Question("evaluate", CellCounts(Cells((axis,))), own) for axis, own in zip(cut, each, strict=True)
     ]

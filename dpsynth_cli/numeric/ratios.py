@@ -21,10 +21,12 @@ WIDTHS = np.array([0.0, 0.07, 0.1, 0.12, 0.1, 0.05, 0.15, 0.3, 0.5, 1.0, 2.0, 5.
 TOP = 0.1  # the width of the last one, in `most`
 PRIOR = np.append(np.where(RATIOS == 1, 5.0, 0.2), 0.2)  # before any cell was seen, in cells
 ROUNDS = 8  # of EM
+DOUBT = 0.03  # a cell of a mostly empty table is empty unless that is less likely than this
 
 
-def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats) -> Floats:
-    """The posterior mean of each cell; no cell is above `most`, and 0 is 0 where that is.
+def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats, zeros: bool = False) -> Floats:
+    """The posterior mean of each cell; no cell is above `most`, and 0 is 0 where that is. With `zeros` a cell
+    that is more likely empty than not is empty; in a table of mostly empty cells, one that may well be.
 
     `most` has a story of its own: all rows of the smaller of two categories. A table that is no further from
     what is expected than its noise alone would be stays as expected.
@@ -49,11 +51,19 @@ def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats) -> Fl
         weights = np.round(weights / weights.sum(), 9)
     told = weights[:, None] * likely
     means = np.clip(centre + (noisy - centre) * (width / spread), 0.0, most)
-    return np.asarray((told * means).sum(axis=0) / told.sum(axis=0))
+    found = (told * means).sum(axis=0) / told.sum(axis=0)
+    if zeros:
+        doubt = 0.5 if weights[0] < 0.5 else DOUBT
+        found[told[0] > doubt * told.sum(axis=0)] = 0.0
+    return np.asarray(found)
 
 
 def shrunk_by_class(
-    noisy: Sequence[Floats], variance: float, expected: Sequence[Floats], most: Sequence[Floats]
+    noisy: Sequence[Floats],
+    variance: float,
+    expected: Sequence[Floats],
+    most: Sequence[Floats],
+    zeros: bool = False,
 ) -> list[Floats]:
     """The same for the tables of several classes: all together first, and the classes towards that.
 
@@ -63,9 +73,8 @@ def shrunk_by_class(
     expected = [table.ravel() for table in expected]
     if len(noisy) > 1:
         before = np.sum(expected, axis=0)
-        after = shrunk(
-            np.sum(noisy, axis=0).ravel(), variance * len(noisy), before, np.sum(most, axis=0).ravel()
-        )
+        whole, most_of_all = np.sum(noisy, axis=0).ravel(), np.sum(most, axis=0).ravel()
+        after = shrunk(whole, variance * len(noisy), before, most_of_all, zeros)
         ratio = np.divide(after, before, out=np.ones_like(after), where=before > 0)
         expected = [table * ratio for table in expected]
     alone = shrunk(
@@ -73,6 +82,7 @@ def shrunk_by_class(
         variance,
         np.concatenate(expected),
         np.concatenate([table.ravel() for table in most]),
+        zeros,
     )
     return [part.reshape(shape) for part in np.split(alone, len(noisy))]
 

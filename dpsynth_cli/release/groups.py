@@ -7,7 +7,6 @@ records the release before the first row is read, as one that no budget bounds.
 from __future__ import annotations
 
 import secrets
-import time
 from contextlib import closing
 from functools import partial
 
@@ -38,7 +37,6 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
             f"{spec.places.get('rows', 'rows')}: output: centroids gives as many rows as the input has.",
             next_step="Leave out rows, or take mechanism.output: bootstrap.",
         )
-    started = time.time()
     files = Files.of(spec)
     files.check_writable()
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
@@ -75,7 +73,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 publish(
                     files,
                     release_id,
-                    started,
+                    ledger.charged_at(release_id),
                     pending,
                     None,
                     audit.as_text(steward),

@@ -177,8 +177,6 @@ def refunding(
     try:
         yield
     except BaseException as failure:
-        if reserving and isinstance(failure, DpsynthError):
-            raise
         error = failure
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             error = Interrupted(143 if isinstance(error, SystemExit) else 130)
@@ -192,6 +190,10 @@ def refunding(
             if not reserving:
                 raise
             state = None  # stopped while the ledger itself was being made: nothing was charged
+        except DpsynthError:
+            if reserving and isinstance(failure, DpsynthError):
+                raise failure from None  # the ledger has said why it cannot be used
+            raise
         if state == "reserved":
             ledger.abort(release_id, type(failure).__name__)
             if journal is not None:

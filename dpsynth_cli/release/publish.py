@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth_cli.disk import lock
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.spec.spec import Spec
@@ -117,7 +117,7 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
 def publish(
     files: Files,
     release_id: str,
-    started: float,
+    dated: float,
     pending: Pending,
     transcript: bytes | None,
     steward: bytes,
@@ -126,8 +126,8 @@ def publish(
 ) -> None:
     """Put all files of a release in place together: aside first, then their hashes on record, then renamed.
 
-    `record` makes the hashes of what is published durable, in the ledger. The files are dated to when the
-    command `started`, before it read a row: how long it took is nobody's business. A release without a
+    `record` makes the hashes of what is published durable, in the ledger. The files are `dated` to a time
+    before a row was read: how long it took is not told. A release without a
     transcript leaves none under its name: it would be that of another release. The folder is locked
     meanwhile, so that two releases of one output never mix their files.
     """
@@ -139,7 +139,7 @@ def publish(
     folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        lock(folder)
         for path, (data, mode) in documents.items():
             temporary = path.with_name(f".{path.name}.{release_id}.tmp")
             waiting[temporary] = path
@@ -147,14 +147,14 @@ def publish(
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.utime(temporary, (started, started))
+            os.utime(temporary, (dated, dated))
         record(hashes)
         if transcript is None:
             files.transcript.unlink(missing_ok=True)
         for temporary, path in waiting.items():
             os.replace(temporary, path)
         os.fsync(folder)
-        pending.publish(started)
+        pending.publish(dated)
     finally:
         pending.discard()
         for temporary in waiting:

@@ -136,9 +136,14 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
         return replace(_status(spec, store, state), released=released)
 
 
-def publish(spec: Spec, ledger: Ledger, progress: Progress = no_progress) -> Receipt:
-    """The snapshot of the last release: table, transcript and audits, from noisy counts alone."""
-    started = time.time()
+def publish(
+    spec: Spec, ledger: Ledger, progress: Progress = no_progress, started: float | None = None
+) -> Receipt:
+    """The snapshot of the last release: table, transcript and audits, from noisy counts alone.
+
+    Files are dated to when the command `started`: before rows were read, where it pushed some first.
+    """
+    started = time.time() if started is None else started
     check(spec)
     files = Files.of(spec)
     files.check_writable()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.mechanisms.online import online, schedule
-from dpsynth_cli.mechanisms.pmm.pmm import deepest
+from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
 from dpsynth_cli.release.synthesis import accountant_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -39,7 +38,6 @@ def release(
     after that it stays spent, and `resume` finishes from the answers already on the disk: same answers, same
     charge, nothing asked twice.
     """
-    started = time.time()
     _check_whole(spec)
     accountant_of(spec)
     files = Files.of(spec)
@@ -52,14 +50,14 @@ def release(
             refunding(spec, ledger, journal.release_id, journal),
         ):
             engine.check(scan)
-            return _finish(spec, ledger, files, scan, journal, progress, engine, started)
+            return _finish(spec, ledger, files, scan, journal, progress, engine)
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         engine.check(scan)
         with (
             closing(Journal.begin(spec, files, ledger)) as journal,
             refunding(spec, ledger, journal.release_id, journal),
         ):
-            return _finish(spec, ledger, files, scan, journal, progress, engine, started)
+            return _finish(spec, ledger, files, scan, journal, progress, engine)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -81,7 +79,6 @@ def _finish(
     journal: Journal,
     progress: Progress,
     engine: Engine,
-    started: float,
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
     passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
@@ -101,7 +98,7 @@ def _finish(
         publish(
             files,
             journal.release_id,
-            started,
+            ledger.charged_at(journal.release_id),
             pending,
             transcript.as_bytes(),
             audit.as_text(steward),

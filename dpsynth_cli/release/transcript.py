@@ -7,7 +7,6 @@ each answer on the disk before the mechanism sees it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.disk import sync_folder
+from dpsynth_cli.disk import lock, sync_folder
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Answer, Ints, about, as_json
@@ -86,11 +85,12 @@ class PartialTranscript:
         new = path.with_name(f"{path.name}.new")
         file = os.fdopen(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file)
             partial = cls(path, file, json.loads(canonical(header)), [])  # as a reopened one has it
             partial._start()
             os.rename(new, path)
         except BaseException:
+            file.close()
             new.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
@@ -102,9 +102,7 @@ class PartialTranscript:
         does not even have a header (nothing was asked then).
         """
         file = os.fdopen(os.open(path, os.O_RDWR), "r+b")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not lock(file, wait=False):
             file.close()
             return None
         header, answers = _read_stream(file)

@@ -118,6 +118,14 @@ def test_an_epsilon_that_is_no_positive_decimal_is_refused(path: Path, text: str
     assert not path.exists()
 
 
+def test_a_grant_that_protects_nobody_is_refused(path: Path) -> None:
+    for more in ((), ("--delta", "1e-6")):
+        assert refused(UsageError, "grant", "census", "1e200", *more) == (
+            "epsilon is above 1,000,000, which protects nobody.\nNothing was granted."
+        )
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("text", ["1", "2.5"])
 def test_a_delta_of_one_or_more_is_refused(path: Path, text: str) -> None:
     assert refused(UsageError, "grant", "census", "1", "--delta", text) == (

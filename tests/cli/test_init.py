@@ -183,7 +183,7 @@ def test_parquet_types_are_taken_from_the_schema_and_nothing_from_the_rows() -> 
                 "  # left out: nested has type list<element: string>",
             ]
         )
-        assert f"  name: tree{18 * ' '}# dpsynth" in draft
+        assert f"  name: joint{17 * ' '}# dpsynth" in draft
         assert "SECRET" not in draft
         assert "4242" not in draft
     assert "\noutput: t.synthetic.parquet\n" in drafts[0]

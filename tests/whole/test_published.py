@@ -11,6 +11,7 @@ import pytest
 
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.stream.step import read_batch
 
 SECONDS = 4  # that the attacker allows for each step
 SALTS = ("", "0" * 32, "f" * 32)
@@ -83,17 +84,22 @@ def test_a_failed_attempt_leaves_no_trace_in_what_is_published(dpsynth, people, 
     assert b'"entry"' not in transcript
 
 
-@pytest.mark.parametrize("command", ["release", "stream"])
+@pytest.mark.parametrize("command", ["release", "publish", "push"])
 def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tmp_path, monkeypatch, command):
     from dpsynth_cli.release import write
 
     slow = write.write_table
+
+    def slow_read(*words):
+        time.sleep(1.2)
+        return read_batch(*words)
 
     def slowly(*words, **more):
         time.sleep(1.2)
         return slow(*words, **more)
 
     monkeypatch.setattr(write, "write_table", slowly)
+    monkeypatch.setattr("dpsynth_cli.release.stream.read_batch", slow_read)
     if command == "release":
         spec = people()
         began = time.time()
@@ -101,13 +107,29 @@ def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tm
     else:
         spec = people("online")
         assert dpsynth("stream", "init", spec).code == 0
-        assert dpsynth("stream", "push", spec, "people.csv", "--batch-id", "1").code == 0
+        if command == "publish":
+            assert dpsynth("stream", "push", spec, "people.csv", "--batch-id", "1").code == 0
+            words = ("stream", "publish", spec)
+        else:
+            words = ("stream", "push", spec, "people.csv", "--batch-id", "1", "--publish")
         began = time.time()
-        assert dpsynth("stream", "publish", spec).code == 0
+        assert dpsynth(*words).code == 0
     assert time.time() - began > 1.2
     dates = {path.stat().st_mtime for path in (tmp_path / "out").iterdir()}
     assert len(dates) == 1
-    assert abs(dates.pop() - began) < 1
+    assert -1 <= dates.pop() - began < 1  # a release is dated to its charge, to the second
+
+
+def test_a_resumed_release_is_dated_to_its_charge(dpsynth, people, tmp_path, monkeypatch):
+    spec = people()
+    with monkeypatch.context() as once:
+        once.setattr("dpsynth_cli.trusted.sums.passes.Passes.sums", lambda *words: 1 / 0)
+        assert dpsynth("release", spec).code == 1
+    time.sleep(2.1)
+    assert dpsynth("release", spec, "--resume").code == 0
+    charged = Ledger(tmp_path / "ledger.sqlite").log()[0].time
+    at = datetime.strptime(charged, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    assert {path.stat().st_mtime for path in (tmp_path / "out").iterdir()} == {at}
 
 
 def test_a_snapshot_is_of_the_day_on_which_its_push_began(dpsynth, people, tmp_path, monkeypatch):

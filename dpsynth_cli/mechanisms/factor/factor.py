@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.mechanisms.factor.links import Link, link, settled
@@ -47,6 +46,7 @@ from dpsynth_cli.questions import (
     Model,
     Question,
 )
+from dpsynth_cli.shares import divide
 
 CELLS = 12  # of a numeric column in the pair tables
 CATEGORIES = 64  # of a categorical one; with more, rare neighbours share a cell
@@ -105,7 +105,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     if params.release == "rows" and not rows:
         notes = (f"more than {MOST_SCORES:,} coordinates for a release by rows: released as a model",)
     stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
-    first, second, *third = budget.split(rest, [split[stage] for stage in stages])
+    first, second, *third = divide(rest, [split[stage] for stage in stages])
     widths = [min(c.codes, CATEGORIES if c.categorical else CELLS) for c in omega.modelled]
     if len(widths) < 2 or (not rows and pair_noise(ask, omega, widths, sizes, second) > LOUD):
         notes += ("too little to learn of pairs of columns: each was released by itself, as by marginals",)

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
@@ -26,6 +25,7 @@ from dpsynth_cli.numeric.projection import BITS, cubes, halvings, reach, rounded
 from dpsynth_cli.numeric.spectrum import Axes
 from dpsynth_cli.numeric.transport import closest, effort
 from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
+from dpsynth_cli.shares import divide
 
 MOST_AXES = (
     3  # axes that are counted if the spec does not say: with more, cells would be too many for the rows
@@ -97,7 +97,7 @@ def _by_tree(
     # Noisy counts of every measured level.
     weights = [(0.8 if d == 1 else 1.0) ** i for i in range(count)]
     questions = []
-    for j, own in zip(levels, budget.split(share, weights), strict=True):
+    for j, own in zip(levels, divide(share, weights), strict=True):
         cells = [_halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
         questions.append(_question(omega, cells, own))
     answers = ask(questions)

@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.lowdim import noisy_sums, pieces
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
@@ -37,6 +36,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.spectrum import noise_edge
 from dpsynth_cli.questions import Ask, Floats, Model, Question
+from dpsynth_cli.shares import divide
 
 POOLED = (8, 7)  # how the share of the moments is divided: all rows together, and each class
 WORTH = {False: 1.0, True: 0.05}  # by strata: the largest noise edge worth paying for, in d/12 (uniform rows)
@@ -151,7 +151,7 @@ def _plan(
     stages = ["mean"]
     if params.dimension != 0:
         stages += ["moments"] if params.inside == "gaussian" else ["moments", "counts"]
-    shares = dict(zip(stages, budget.split(rest, [split[stage] for stage in stages]), strict=True))
+    shares = dict(zip(stages, divide(rest, [split[stage] for stage in stages]), strict=True))
 
     def moments(step: str, degree: int, share: Fraction, by: str | None) -> Question:
         return noisy_sums.question(ask, omega, params.clip, step, degree, share, by)
@@ -160,7 +160,7 @@ def _plan(
     edge = None
     if "moments" in shares:
         own = params.inside == "gaussian" and by is not None and not alone
-        parts = budget.split(shares["moments"], POOLED) if own else [shares["moments"]]
+        parts = divide(shares["moments"], POOLED) if own else [shares["moments"]]
         if not alone:
             asked["moments"] = moments("moments", 2, parts[0], None)
         if alone or own:
@@ -172,7 +172,7 @@ def _plan(
             plain = replace(params, dimension=0)
             return replace(_plan(ask, omega, plain, split, rest, rows), edge=edge, dropped=True)
     nullable = [c.name for c in omega.modelled if c.nullable and c.type != "nominal"]
-    mean, *missing = budget.split(shares["mean"], [4 * d] + [1] * len(nullable))
+    mean, *missing = divide(shares["mean"], [4 * d] + [1] * len(nullable))
     asked["mean"] = moments("mean", 1, mean, by)
     asked |= noisy_sums.rate_questions(omega, dict(zip(nullable, missing, strict=True)))
     return Stages(asked, shares.get("counts"), edge)

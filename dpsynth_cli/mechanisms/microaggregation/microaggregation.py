@@ -26,7 +26,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
@@ -42,6 +41,7 @@ from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question
+from dpsynth_cli.shares import divide
 
 RICH = 12  # rows a class for each row of noise in a pair table: below it marginals are the safer release
 ROWS_PER_NOISE = 20  # times the noise of a sum: what a cell has on average, at least
@@ -90,7 +90,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     if params.parameters == "paper":
         return damped.run(ask, omega)
     sizes, rest = sizes_and_rest(ask, omega, split)
-    columns, gram, sums = budget.split(rest, [split[stage] for stage in ("columns", "gram", "sums")])
+    columns, gram, sums = divide(rest, [split[stage] for stage in ("columns", "gram", "sums")])
     keep = kept(params.convex or (), omega)
     poor = _poor(ask, omega, sizes, gram)
     if poor is not None and (params.axes is None or len(omega.modelled) < 2):

@@ -24,14 +24,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.online import schedule
-from dpsynth_cli.mechanisms.pmm import pmm
+from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
+from dpsynth_cli.shares import divide
 
 FLATTEST = 4  # halvings of the tree of a block with hardly an event
 FEW = 4  # splits of a level
@@ -87,7 +87,7 @@ def ask_block(
     n = float(total.values[0])
     epsilon = math.sqrt(2) / max(ask.sd(lone), 0.1)
     # Measured: a small block that has one level has the same noise on 16 cells as on 2, and is one of many.
-    r = min(pmm.deepest(columns), max(FLATTEST, pmm.depth_for(epsilon, n, columns)))
+    r = min(levels.deepest(columns), max(FLATTEST, levels.depth_for(epsilon, n, columns)))
     questions = _tree_questions(columns, r, lone.share, omega.neighbours)
     counts: list[Floats | None] = [None] * (r + 1)
     variances = [0.0] * (r + 1)
@@ -102,7 +102,7 @@ def _tree_questions(
     columns: tuple[Column, ...], r: int, share: Fraction, neighbours: str
 ) -> tuple[Question, ...]:
     tree = partition(columns, r)
-    fractions, weights = pmm.measured_levels(pmm.Params(), columns, tree.order, neighbours)
+    fractions, weights = levels.measured_levels(columns, tree.order, neighbours)
     return tuple(
         Question("counts", CellCounts(tree.cells(columns, round(fraction * r))), part)
         for fraction, part in zip(fractions, _split(share, tuple(weights)), strict=True)
@@ -117,7 +117,7 @@ def _lone(step: str, share: Fraction) -> Question:
 
 @lru_cache(maxsize=256)
 def _split(share: Fraction, weights: tuple[float, ...]) -> list[Fraction]:
-    return budget.split(share, weights)
+    return divide(share, weights)
 
 
 def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list[Floats], list[Floats]]:
@@ -197,7 +197,7 @@ def sparse_snapshot(n: Mapping[int, Ints], total: int | None, omega: Domain) -> 
 
 def sparse_depth(columns: tuple[Column, ...]) -> int:
     """How deep the dynamic partition may get."""
-    return min(DEEPEST, pmm.deepest(columns))
+    return min(DEEPEST, levels.deepest(columns))
 
 
 def sparse_shares(r: int, omega: Domain, params: Params) -> dict[int, Fraction]:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsynth_cli import shares as budget
+from dpsynth_cli.shares import divide
 
 
 def due(clock: int, per_doubling: int) -> int:
@@ -114,9 +114,9 @@ def shares(r: int, d: int, depth: int, root: bool) -> dict[int, Fraction]:
         return {}
     if d == 1:
         every = range(first, depth + 1)
-        parts = budget.split(Fraction(1), [1 / (j + 1) ** 2 for j in every])
+        parts = divide(Fraction(1), [1 / (j + 1) ** 2 for j in every])
         return {j: part for j, part in zip(every, parts, strict=True) if j in there}
-    parts = budget.split(Fraction(1), [2 ** ((j - r) * (1 - 1 / d) / 2) for j in there])
+    parts = divide(Fraction(1), [2 ** ((j - r) * (1 - 1 / d) / 2) for j in there])
     return dict(zip(there, parts, strict=True))
 
 

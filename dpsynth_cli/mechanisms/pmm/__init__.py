@@ -1,6 +1,7 @@
 """`pmm`: a private measure on a tree of halved columns.
 
-pmm         the mechanism, the paper's shares and its bound
+pmm         the mechanism
+levels      depth, measured levels, the paper's shares and its bound
 quantiles   the copula transform: columns by private ranks
 """
 

@@ -23,20 +23,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total
-from dpsynth_cli.numeric.partition import along, code_ranges, level_diameters, turns
+from dpsynth_cli.numeric.partition import along, code_ranges, turns
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
+from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
-DEEPEST = 24
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, rest = sizes_and_rest(ask, omega, split)
     quantiles: list[list[Quantiles]] | None = None
     if params.transform == "copula":
-        own, rest = budget.split(rest, [split["marginals"], split["counts"]])
+        own, rest = divide(rest, [split["marginals"], split["counts"]])
         quantiles = _quantiles(ask, omega, sizes, own)
 
     # The partition: r = log2(epsilon n), a little less, in each class.
@@ -107,9 +107,11 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
     deep = max((tree.order for tree in trees), key=len)
-    fractions, weights = measured_levels(params, columns, deep, omega.neighbours)
+    fractions, weights = measured_levels(
+        columns, deep, omega.neighbours, params.levels == "all", params.fanout
+    )
     questions = []
-    for fraction, share in zip(fractions, budget.split(rest, weights), strict=True):
+    for fraction, share in zip(fractions, divide(rest, weights), strict=True):
         cells = tuple(tree.cells(columns, round(fraction * len(tree.order))) for tree in trees)
         counts = CellCounts(cells if omega.strata else cells[0])
         questions.append(Question("counts", counts, share, omega.strata))
@@ -218,70 +220,6 @@ def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fractio
     columns, rule = omega.modelled, params.consistency
     chosen = [params.depth or depth_for(epsilon, rows, columns, rule) for rows in sizes.rows]
     return [min(deepest(columns), depth) for depth in chosen]
-
-
-def depth_for(epsilon: float, rows: float, columns: tuple[Column, ...], rule: str = "wls") -> int:
-    """r = log2(epsilon n), a little more or less."""
-    d = len(columns)
-    # Measured: few rows a leaf do no harm where the posterior decides, and every column needs its halvings.
-    more = min(3 * d - 7, 4) if rule == "wls" else min(d - 2, 0)  # else Corollary 3.11
-    r = round(_tempered(math.log2(max(2.0, epsilon * max(1.0, rows))) + more))
-    return min(deepest(columns), max(1, r))
-
-
-def deepest(columns: tuple[Column, ...]) -> int:
-    """As often as Omega can be halved."""
-    return min(DEEPEST, sum(column.bits for column in columns))
-
-
-def _tempered(r: float) -> float:
-    """Beyond 2^18 cells the depth grows half as fast: the noise is below the cells then, and time is not."""
-    return r if r <= 18 else 18 + (r - 18) / 2
-
-
-def measured_levels(
-    params: Params, columns: tuple[Column, ...], order: tuple[int, ...], neighbours: str
-) -> tuple[list[float], list[float]]:
-    """The measured levels, as parts of the depth, and their weights in the split."""
-    r, d = len(order), len(columns)
-    if r == 0:
-        return [1.0], [1.0]
-    if params.levels == "all":
-        weights = _paper_weights(columns, order, neighbours)[0]
-        return [j / r for j in range(r + 1 - len(weights), r + 1)], weights
-    step = int(math.log2(params.fanout)) if params.fanout else (4 if d < 3 else 5)
-    count = max(1, round(r / step))
-    # Measured: with one column the upper levels deserve a little more, with several all the same.
-    ratio = 0.8 if d == 1 else 1.0
-    return [(i + 1) / count for i in range(count)], [ratio**i for i in range(count)]
-
-
-def _paper_weights(
-    columns: tuple[Column, ...], order: tuple[int, ...], neighbours: str
-) -> tuple[list[float], float]:
-    """The weights of eq. 3.7, and the diameter of a leaf.
-
-    sigma_j ~ 1 / sqrt(Delta_{j-1}), where Delta_j is the sum of the diameters of level j and Delta_-1 = 1.
-    Under replace_one the root is exact and has no share.
-    """
-    apart = [column.type in ("nominal", "boolean") for column in columns]
-    Delta, leaf = level_diameters([(c.size, c.nullable) for c in columns], apart, order)
-    weights = [1.0] + [math.sqrt(diameters) for diameters in Delta[:-1]]
-    return weights[neighbours == "replace_one" :], leaf
-
-
-def paper_bound(columns: tuple[Column, ...], epsilon: float, n: float, neighbours: str) -> float:
-    """The paper's bound on the expected W1 distance: 3/2 S^2 / (epsilon n) + the diameter of a leaf.
-
-    Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The
-    larger of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it prints
-    2 sqrt(2) in Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the
-    root has none. Distances are as in `level_diameters`: l_inf over the columns, each of diameter 1.
-    """
-    order = turns([(c.size, c.nullable) for c in columns], depth_for(epsilon, n, columns, "uniform"))
-    weights, leaf = _paper_weights(columns, order, neighbours)
-    moved = 2 if neighbours == "replace_one" else 1
-    return 1.5 * moved * sum(weights) ** 2 / (epsilon * n) + leaf
 
 
 def bound(omega: Domain, params: Params, epsilon: float, n: float) -> float | None:

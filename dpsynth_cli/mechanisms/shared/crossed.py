@@ -20,7 +20,7 @@ from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.forest import Pair
 from dpsynth_cli.numeric.ratios import raked, shrunk_by_class
-from dpsynth_cli.questions import Ask, Floats, Gram, Halves, Ints, Question
+from dpsynth_cli.questions import Ask, Floats, Gram, Halves, Question
 
 Tables = dict[Pair, list[Floats]]  # of each pair, a table a class
 
@@ -70,29 +70,6 @@ class Crossed:
             raked(estimate, own[i], own[j], possible)
             for estimate, own in zip(estimates, self.masses, strict=True)
         ]
-
-    def without_impossible(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
-        """Rows that break a rule replaced by others of the class that break none."""
-        if not self.impossible:
-            return cells
-        broken = np.zeros(len(cells), bool)
-        for (i, j), impossible in self.impossible.items():
-            broken |= impossible[cells[:, i], cells[:, j]]
-        good = cells[~broken]
-        if not len(good):
-            good = self._possible_row(k)
-        cells[broken] = good[rng.integers(len(good), size=int(broken.sum()))]
-        return cells
-
-    def _possible_row(self, k: int) -> Ints:
-        label = self.omega.strata
-        codes = self.rules.possible_row({label: k} if label else {})
-        assert codes is not None, "a class that the rules leave no row"
-        row = [int(np.argmax(mass)) for mass in self.masses[k]]
-        for i, own in enumerate(self.attributes):
-            if own.column.name in codes:
-                row[i] = int(np.searchsorted(self._first[i], codes[own.column.name], side="right")) - 1
-        return np.array([row])
 
     def _impossible(self, i: int, j: int) -> NDArray[np.bool_]:
         one, other = (self.attributes[at].column.name for at in (i, j))

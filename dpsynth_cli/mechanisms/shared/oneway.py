@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
@@ -45,6 +44,7 @@ from dpsynth_cli.questions import (
     Moments,
     Question,
 )
+from dpsynth_cli.shares import divide
 
 COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
 FEW = 7  # a column of at most 2^7 codes is counted code by code as well
@@ -93,7 +93,7 @@ def ask_marginals(
     depth: int | None = None,
 ) -> dict[str, Marginal]:
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
-    shares = budget.split(share, [_weight(column) for column in columns])
+    shares = divide(share, [_weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
     signed = sizes.variance == 0 or 2 * sum(column.categorical for column in columns) >= len(columns)
     plans = [
@@ -178,14 +178,14 @@ def _plan(
         return ColumnPlan(column, (1,), [], signed=True)
     levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
     spikes = None
-    rest, look = budget.split(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
+    rest, look = divide(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
     lowest = threshold(np.ones(1), ask.sd(_count(omega, Halves(column.name, 1), look)))
     if fine < column.bits and n > lowest[0]:  # else not even all rows in one code would stand out
         share, spikes = rest, look
     weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
     questions = [
         _count(omega, Halves(column.name, level), own)
-        for level, own in zip(levels, budget.split(share, weights), strict=True)
+        for level, own in zip(levels, divide(share, weights), strict=True)
     ]
     return ColumnPlan(column, levels, questions, spikes)
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli import shares as budget
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Ask, Floats, Question, Total
+from dpsynth_cli.shares import divide
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def sizes_and_rest(ask: Ask, omega: Domain, split: Mapping[str, float]) -> tuple
             return Sizes(np.array([n]), 0.0), Fraction(1)
         if omega.rows_hint is not None:
             return Sizes(np.array([float(omega.rows_hint)]), np.inf), Fraction(1)
-    own, rest = budget.split(Fraction(1), [split["total"], sum(split.values()) - split["total"]])
+    own, rest = divide(Fraction(1), [split["total"], sum(split.values()) - split["total"]])
     answer = ask([Question("total", Total(), own, omega.strata)])[0]
     noisy = answer.values.astype(np.float64)
     rows = on_simplex(noisy, n) if n is not None else np.maximum(noisy, 0.0)

@@ -60,11 +60,15 @@ def check_question(question: Question, omega: Domain) -> None:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
             if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
                 raise ValueError("too many bits: a row's norm would not fit in 64 bits")
-        case Gram(axes=axes):
-            if len(axes) < 2:
-                raise ValueError("a Gram has at least two axes")
+        case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
+            if len(axes) < 2 or (scores is not None and diagonal):
+                raise ValueError("a Gram has at least two axes, and scores have no diagonal")
             for axis in axes:
                 _check_axis(axis, omega)
+            if scores is not None:
+                fits = [len(row) == axis_cells(axis) for row, axis in zip(scores, axes, strict=True)]
+                if not all(fits) or max(abs(s) for row in scores for s in row) > 2**bits - 1:
+                    raise ValueError("scores do not fit their axes or their bits")
         case RowScores():
             _check_row_scores(question, statistic, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:

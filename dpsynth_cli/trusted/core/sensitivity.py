@@ -82,6 +82,8 @@ def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | R
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)
+        case Gram(scores=scores, bits=bits) if scores is not None:
+            return int((2**bits - 1) ** 2)
         case RowScores(bound=bound):
             return bound
         case _:
@@ -121,10 +123,11 @@ def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums | Misf
                 return Sensitivity(l1, min(plain.l2_squared, c * c), largest=most)
             # sum over i <= j of |z_i z_j| = (|z|_1^2 + |z|_2^2) / 2; Frobenius norm of z z^T = |z|_2^2
             return Sensitivity(min(plain.l1, (d + 1) * c * c // 2), min(q**4 * d * d, c**4), True, most)
-        case Gram(axes=axes, diagonal=diagonal):
+        case Gram(axes=axes, diagonal=diagonal, scores=scores, bits=bits):
             d = len(axes)
             pairs = d * (d + 1) // 2 if diagonal else d * (d - 1) // 2
-            return Sensitivity(pairs, pairs)
+            unit = 1 if scores is None else (2**bits - 1) ** 2
+            return Sensitivity(pairs * unit, pairs * unit * unit)
         case CellSums(attributes=attributes):
             return Sensitivity(len(attributes), len(attributes))
         case Misfit(tables=tables):
@@ -143,6 +146,10 @@ def _replace_one(
             # Entries of z z^T on the diagonal are never negative, and two rows cannot disagree fully
             # everywhere: L1 is that of one row (proof in trusted/README.md); L2 of the triangle is q^2 d.
             return Sensitivity(add.l1, (2**bits - 1) ** 4 * len(columns) ** 2, largest=both)
+        case Gram(axes=axes, scores=scores, bits=bits) if scores is not None:
+            cross = len(axes) ** 2 // 4
+            unit = (2**bits - 1) ** 2
+            return Sensitivity(2 * cross * unit, 4 * cross * unit * unit)
         case Misfit():
             # Two cells of each table move by 1, and both may add to the same distance: 2, and 4 squared.
             return Sensitivity(2 * add.l1, 4 * add.l2_squared)

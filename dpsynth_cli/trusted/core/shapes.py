@@ -54,9 +54,12 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
         case Moments(columns=columns, degree=degree):
             width = sum(omega[name].width for name in columns)
             length = width if degree == 1 else width * (width + 1) // 2
-        case Gram(axes=axes, diagonal=diagonal):
+        case Gram(axes=axes, diagonal=diagonal, scores=scores):
             sizes = [axis_cells(axis) for axis in axes]
-            length = sum(a * b for a, b in combinations(sizes, 2)) + (sum(sizes) if diagonal else 0)
+            if scores is not None:
+                length = len(sizes) * (len(sizes) - 1) // 2
+            else:
+                length = sum(a * b for a, b in combinations(sizes, 2)) + (sum(sizes) if diagonal else 0)
         case CellSums(cells=cells, attributes=attributes):
             width = sum(axis_cells(axis) for axis in attributes)
             return tuple(width * cell_count(part) for part in per_class(cells, classes))

@@ -273,7 +273,7 @@ def problems(db: sqlite3.Connection, known: str | None = None) -> list[str]:
         f"the file is damaged: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"
     ]
     expected, previous = 1, START
-    hashes: set[object] = {START}
+    hashes: set[object] = set()
     # By rowid, not through an index: an index may be damaged or doctored.
     for row in db.execute(f"SELECT {COLUMNS} FROM entries NOT INDEXED ORDER BY number"):
         number, own = row[0], row[-1]

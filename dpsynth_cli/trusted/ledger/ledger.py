@@ -14,6 +14,7 @@ import sqlite3
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,12 @@ class Ledger:
             "entry": self.find(release_id)[0].number,
             "remaining": None if remaining is None else str(remaining),
         }
+
+    def charged_at(self, release_id: str) -> float:
+        """When a release was charged, in seconds since 1970: before it read a row, and the same if it was
+        resumed."""
+        time = self.find(release_id)[0].time
+        return datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
 
     # --- reading -------------------------------------------------------------------------------------
 

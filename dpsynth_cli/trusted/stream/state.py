@@ -13,7 +13,6 @@ nothing that follows from the new one has left the process; after it, the new fi
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -29,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsynth_cli.disk import sync_folder
+from dpsynth_cli.disk import lock, sync_folder
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.questions import Answer, Ints, about
@@ -161,14 +160,14 @@ class Store:
         """One process at a time; the others wait."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            held = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise FileError(f"cannot write to {self.path.parent}: {error.strerror}.") from None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock(held)
             yield
         finally:
-            os.close(lock)
+            os.close(held)
 
     def begin(self, state: StreamState) -> None:
         """The first file of a stream that is not charged yet: nothing counts before `commit`."""

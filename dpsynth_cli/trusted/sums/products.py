@@ -53,7 +53,25 @@ def _moments(asked: Moments, batch: Batch) -> tuple[Ints, Ints]:
 
 
 def gram(asked: Gram, batch: Batch) -> Ints:
-    """The table of every pair of attributes, one after the other."""
+    """The cross products of attributes, pair after pair."""
+    if asked.scores is None:
+        return _pair_tables(asked, batch)
+    z = np.stack(
+        [
+            np.asarray(row, dtype=np.int64).take(batch.cells(axis))
+            for row, axis in zip(asked.scores, asked.axes, strict=True)
+        ]
+    )
+    d, q = len(z), 2**asked.bits - 1
+    rows = max(1, 2**53 // max(1, q * q) // 2)
+    total = np.zeros((d, d), dtype=np.int64)
+    for start in range(0, batch.rows, rows):
+        chunk = z[:, start : start + rows].astype(np.float64)
+        total += (chunk @ chunk.T).astype(np.int64)
+    return np.asarray(total[np.triu_indices(d, 1)])
+
+
+def _pair_tables(asked: Gram, batch: Batch) -> Ints:
     d = len(asked.axes)
     pairs = [(i, j) for i in range(d) for j in range(i, d) if i < j or asked.diagonal]
     found = dict(pair_tables(asked.axes, pairs, batch))

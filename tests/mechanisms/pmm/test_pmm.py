@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms.pmm import pmm
+from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.questions import Answer, Asking, CellCounts, Total
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import charge_for
@@ -128,7 +128,7 @@ def test_e2_under_replace_one_the_root_is_exact_and_every_level_has_twice_the_no
         assert charge.price.parameter == 2 / charge.price.cost
     for charge in bills["add_remove"]:
         assert charge.price.parameter == 1 / charge.price.cost
-    paper = pmm.measured_levels(pmm.Params(levels="all"), (X,), (0,) * 6, "replace_one")[0]
+    paper = levels.measured_levels((X,), (0,) * 6, "replace_one", every=True)[0]
     assert min(paper) > 0
 
 
@@ -259,7 +259,9 @@ def test_the_depth_grows_with_the_columns(d, more):
 
 def test_the_papers_bound_doubles_its_noise_under_replace_one():
     leaf = 2.0**-11
-    noise = [pmm.paper_bound((X,), 1.0, 4000, relation) - leaf for relation in ("add_remove", "replace_one")]
+    noise = [
+        levels.paper_bound((X,), 1.0, 4000, relation) - leaf for relation in ("add_remove", "replace_one")
+    ]
     assert noise[1] / noise[0] == pytest.approx(2 * 11**2 / 12**2)
 
 
@@ -299,7 +301,7 @@ def test_the_papers_bound_is_never_exceeded_by_any_type_of_column(kind, neighbou
     point = {c.name: np.full(n, c.codes - 1) for c in omega}
     two = {c.name: np.where(np.arange(n) % 2, c.codes - 1, 0) for c in omega}
     even = {c.name: rng.integers(c.codes, size=n) for c in omega}
-    bound = pmm.paper_bound(omega.columns, epsilon, n, neighbours)
+    bound = levels.paper_bound(omega.columns, epsilon, n, neighbours)
     paper = pmm.Params(consistency="uniform", levels="all")
     for codes in (point, two, even):
         found = []
@@ -310,7 +312,7 @@ def test_the_papers_bound_is_never_exceeded_by_any_type_of_column(kind, neighbou
 
 
 def test_the_papers_bound_says_something_where_it_can_and_nothing_of_many_far_categories():
-    assert pmm.paper_bound((X,), 1.0, 1e5, "add_remove") == pytest.approx(0.0044, rel=0.02)
-    assert pmm.paper_bound((X, Y), 1.0, 1e5, "add_remove") == pytest.approx(0.167, rel=0.01)
+    assert levels.paper_bound((X,), 1.0, 1e5, "add_remove") == pytest.approx(0.0044, rel=0.02)
+    assert levels.paper_bound((X, Y), 1.0, 1e5, "add_remove") == pytest.approx(0.167, rel=0.01)
     # Measured once: 0.58 where a bound that took the categories for places on a line said 0.245.
-    assert pmm.paper_bound(HOSTILE["nominal"], 1.0, 1000, "replace_one") > 1
+    assert levels.paper_bound(HOSTILE["nominal"], 1.0, 1000, "replace_one") > 1

@@ -62,6 +62,7 @@ def statistics(d: int) -> dict[str, object]:
     if d > 1:
         found["gram"] = Gram(axes)
         found["gram with diagonal"] = Gram(axes, diagonal=True)
+        found["scores"] = Gram(axes, scores=((-3, 0, 3, 2),) * d, bits=2)
     return found
 
 

@@ -818,6 +818,10 @@ def test_an_edit_with_its_hash_made_right_is_found_by_the_next_entry(written: Le
     assert written.verify(head[1]) == [not_here(head[1], head[0])]
 
 
+def test_sixty_four_zeros_are_no_entry_of_a_ledger(written: Ledger) -> None:
+    assert written.verify(chain.START) == [not_here(chain.START, 8)]
+
+
 def not_here(known: str, last: int) -> str:
     return (
         f"the entry {known} is known elsewhere and is not here: this ledger, which ends with entry {last}, "
@@ -939,6 +943,10 @@ def reserved(release: str = "r", **other: Any) -> tuple[str, str, str, dict[str,
         ),
         (
             [granted(), granted(neighbours="replace_one")],
+            "entry 2: d was granted a second kind of budget",
+        ),
+        (
+            [granted(currency="rho", delta="1e-9"), granted(currency="rho", delta="1e-6")],
             "entry 2: d was granted a second kind of budget",
         ),
         (

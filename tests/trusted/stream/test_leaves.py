@@ -10,13 +10,14 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.mechanisms.online.online import partition
-from dpsynth_cli.mechanisms.pmm.pmm import deepest
+from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import CellCounts, Cells, Misfit, Question, Total
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import TranscriptMismatch
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured
+from dpsynth_cli.trusted.stream.step import Stream
 from dpsynth_cli.trusted.sums.tally import Tally
 
 COLUMNS = (
@@ -159,3 +160,10 @@ def test_the_state_of_the_counters_is_whole():
     assert {j: n.tolist() for j, n in again.output().items()} == {
         j: n.tolist() for j, n in counters.output().items()
     }
+
+
+def test_public_arrivals_need_replace_one():
+    """Under add_remove a row that is not there changes how many arrive: its number cannot be public."""
+    Stream(Domain(COLUMNS, "replace_one"), FULL, True, lambda: Accountant.pure(EXACT))
+    with pytest.raises(ValueError, match="public under replace_one only"):
+        Stream(OMEGA, FULL, True, lambda: Accountant.pure(EXACT))

@@ -73,6 +73,7 @@ QUESTIONS = [
         Gram((BINS, Halves("x", 2), Bins("k", (0, 1, 2, 3)), Halves("f", 2), Halves("t", 7))),
         Fraction(1),
     ),
+    Question("scores", Gram((BINS, Halves("k", 1)), scores=((-3, 0, 2, 1), (-1, 3)), bits=2), Fraction(1)),
     Question(
         "sums", CellSums(Cells((Halves("x", 2),)), attributes=(BINS, Halves("k", 2))), Fraction(1), by="f"
     ),
@@ -214,6 +215,9 @@ def slow_row(statistic, row, block, length):
                 z = clipped(z, int(clip * (2**bits - 1)))
             z = z[0]
             vector[:] = z if degree == 1 else [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
+        case Gram(axes=axes, scores=scores) if scores is not None:
+            s = [values[slow_cell(axis, row)] for values, axis in zip(scores, axes, strict=True)]
+            vector[:] = [s[i] * s[j] for i, j in combinations(range(len(s)), 2)]
         case Gram(axes=axes, diagonal=diagonal):
             at = [slow_cell(axis, row) for axis in axes]
             sizes = [2**a.bits if isinstance(a, Halves) else len(a.edges) - 1 for a in axes]
@@ -363,6 +367,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
         ),  # their difference would wrap around
         Moments((), 8, 1),
         Gram((Halves("x", 2),)),
+        Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
         CellSums(Cells((Halves("x", 1),)), ()),
         CellCounts(Cells((Affine(("x", "a"), (2**46, 1), (0, 1), 8),))),
         CellCounts(Cells((Scored((), (), (0, 1)),))),

@@ -1,4 +1,4 @@
-"""tree: finds the links, keeps spikes and rules, spends its budget exactly, falls back by a public rule."""
+"""joint: finds the links, keeps spikes, relations and rules, spends its budget exactly, never falls below."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms import marginals, tree
-from dpsynth_cli.mechanisms.shared import pools
+from dpsynth_cli.mechanisms import joint, marginals
+from dpsynth_cli.mechanisms.joint import rows
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
 
@@ -19,7 +19,7 @@ GAIN = Column("gain", "integer", lower=0, upper=9999, nullable=True)
 SCORE = Column("score", "continuous", lower=-1.0, upper=1.0)
 LABEL = Column("label", "boolean", categories=("false", "true"), nullable=True)
 ALL = (A, B, C, GAIN, SCORE, LABEL)
-STAGES = dict(tree.MECHANISM.stages)
+STAGES = dict(joint.MECHANISM.stages)
 
 
 def table(rows: int) -> dict[str, np.ndarray]:
@@ -40,7 +40,7 @@ def table(rows: int) -> dict[str, np.ndarray]:
 
 def release(codes, omega, epsilon, delta=None, params=None, rows=None, seed=0):
     ask, accountant, bill, _ = asking(codes, omega, epsilon, delta)
-    model = tree.run(ask, omega, params or tree.Params(), STAGES)
+    model = joint.run(ask, omega, params or joint.Params(), STAGES)
     assert accountant.spent == accountant.total
     return model, drawn(model, rows or max(1, model.total), seed), bill
 
@@ -135,11 +135,11 @@ def test_what_rules_forbid_never_appears(strata, epsilon):
     codes = table(4000)
     assert broken(codes).mean() > 0.1  # rows that contradict the rules: they are the steward's, not ours
     omega = Domain(ALL, strata=strata)
-    assert tree.fits(omega, tree.Params(rules=RULES)) == []
-    _, made, _ = release(codes, omega, epsilon, params=tree.Params(rules=RULES), rows=5000)
+    assert joint.fits(omega, joint.Params(rules=RULES)) == []
+    _, made, _ = release(codes, omega, epsilon, params=joint.Params(rules=RULES), rows=5000)
     assert not broken(made).any()
     _, made, _ = release(
-        {n: c[:0] for n, c in codes.items()}, omega, 1.0, params=tree.Params(rules=RULES), rows=50
+        {n: c[:0] for n, c in codes.items()}, omega, 1.0, params=joint.Params(rules=RULES), rows=50
     )
     assert not broken(made).any()
 
@@ -147,7 +147,7 @@ def test_what_rules_forbid_never_appears(strata, epsilon):
 def test_too_little_for_pairs_is_a_release_by_marginals_and_says_so():
     omega = Domain(ALL, strata="label")
     model, _, bill = release(table(500), omega, 0.1)
-    assert model.notes == (tree.FALLBACK,)
+    assert model.notes == (joint.FALLBACK,)
     assert {charge.question.step for charge in bill} == {"total", "columns"}
     model, _, _ = release(table(12_000), omega, 1.0)
     assert model.notes == ()
@@ -156,7 +156,7 @@ def test_too_little_for_pairs_is_a_release_by_marginals_and_says_so():
 def test_the_fallback_asks_exactly_what_marginals_asks():
     codes, omega = table(500), Domain(ALL, strata="label")
     one, other = (PlainAsk(omega, codes, 0.001, seed=3) for _ in range(2))
-    rows = drawn(tree.run(one, omega, tree.Params(), STAGES), 200)
+    rows = drawn(joint.run(one, omega, joint.Params(), STAGES), 200)
     same = drawn(marginals.run(other, omega, marginals.Params(), dict(marginals.MECHANISM.stages)), 200)
     assert one.asked == other.asked
     assert all((rows[name] == same[name]).all() for name in rows)
@@ -183,19 +183,22 @@ def test_one_column_is_released_too(columns):
     assert np.abs(real - ours).sum() < 0.05
 
 
-def test_more_rows_than_the_pool_are_drawn_alike(monkeypatch):
-    monkeypatch.setattr(pools, "POOL", 2000)
+def test_more_rows_than_a_block_are_drawn_alike_and_do_not_repeat(monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK", 2000)
     omega = Domain(ALL, strata="label")
     codes = table(12_000)
     _, made, _ = release(codes, omega, 3.0, rows=7001)
     assert all(len(column) == 7001 for column in made.values())
     assert two_way(omega, codes, made) < 0.04
+    cells = np.stack([made["A"], made["B"], made["C"], made["gain"] // 500, made["score"] // 2**25], axis=1)
+    blocks = [set(map(tuple, cells[at : at + 1700])) for at in (0, 5000)]
+    assert len(blocks[0] & blocks[1]) < 0.7 * len(blocks[0])
 
 
 def test_the_same_answers_and_seed_give_the_same_rows():
     omega = Domain(ALL, strata="label")
     ask, *_ = asking(table(4000), omega, 1.0)
-    model = tree.run(ask, omega, tree.Params(), STAGES)
+    model = joint.run(ask, omega, joint.Params(), STAGES)
     one, other, third = drawn(model, 300, 5), drawn(model, 300, 5), drawn(model, 300, 6)
     assert all((one[name] == other[name]).all() for name in one)
     assert any((one[name] != third[name]).any() for name in one)
@@ -213,26 +216,100 @@ def test_many_columns_work(many):
 
 
 def test_what_does_not_fit_in_memory_is_refused_in_words():
-    many = tuple(Column(f"c{i}", "nominal", categories=tuple(map(str, range(1000)))) for i in range(5))
-    assert tree.fits(Domain(many), tree.Params()) == [
-        "tree would hold 10,000,000 cells of pair tables in memory, and takes at most 8,388,608; join rare "
-        "categories under `other`, lower mechanism.bins, leave the strata out, or use marginals"
+    town = Column("town", "nominal", categories=tuple(map(str, range(9000))))
+    assert joint.fits(Domain((town, A)), joint.Params()) == []
+    assert joint.fits(Domain((town, A, B), strata="B"), joint.Params()) == [
+        "joint takes at most 16,384 categories of a column (times the classes of the strata), and town has "
+        "54,000; join rare ones under `other`, leave the strata out, or use marginals"
     ]
-    assert tree.fits(Domain(many[:4]), tree.Params()) == []
-    town = Column("town", "nominal", categories=tuple(map(str, range(30_000))))
-    assert (
-        "112,545,004 cells" in tree.fits(Domain((town, A)), tree.Params())[0]
-    )  # all by all, 450 MB and more
-    assert tree.fits(Domain((LABEL,), strata="label"), tree.Params()) == [
-        "tree needs a column besides the strata"
+    many = tuple(Column(f"c{i}", "nominal", categories=KINDS) for i in range(1000))
+    assert joint.fits(Domain(many), joint.Params()) == [
+        "joint would look at 40,459,500 cells of pair tables, and takes at most 33,554,432; release fewer "
+        "columns, leave the strata out, or use marginals"
     ]
+    assert joint.fits(Domain((LABEL,), strata="label"), joint.Params()) == [
+        "joint needs a column besides the strata"
+    ]
+
+
+def test_a_determined_column_and_values_missing_together_stay_so():
+    rng = np.random.default_rng(2)
+    rows = 20_000
+    place = np.minimum(rng.geometric(0.15, rows) - 1, 15)
+    number = (place * 7 + 3) % 16
+    gone = rng.random(rows) < 0.03
+    start = rng.integers(0, 1000, rows)
+    columns = (
+        Column("place", "nominal", categories=tuple(map(str, range(16)))),
+        Column("number", "integer", lower=0, upper=15),
+        Column("start", "integer", lower=0, upper=999, nullable=True),
+        Column("end", "integer", lower=0, upper=1199, nullable=True),
+    )
+    end = start + 100 + rng.integers(0, 20, rows)
+    codes = {
+        "place": place,
+        "number": number,
+        "start": np.where(gone, 1000, start),
+        "end": np.where(gone, 1200, end),
+    }
+    _, made, _ = release(codes, Domain(columns), 2.0, 1e-9)
+    assert ((made["place"] * 7 + 3) % 16 == made["number"]).mean() > 0.995
+    assert (made["end"] == 1200)[made["start"] == 1000].mean() > 0.97
+    there = (made["start"] < 1000) & (made["end"] < 1200)
+    assert np.corrcoef(made["start"][there], made["end"][there])[0, 1] > 0.98
+
+
+def test_errors_fall_as_epsilon_grows():
+    codes, omega = table(12_000), Domain(ALL)
+    errors = []
+    for epsilon in (0.1, 1.0, 10.0, 1000.0):
+        _, made, _ = release(codes, omega, epsilon, 1e-9)
+        errors.append(two_way(omega, codes, made))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.012
+
+
+def test_what_only_three_columns_show_is_found_where_the_budget_allows():
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 2, (2, 20_000))
+    z = np.where(rng.random(20_000) < 0.9, x ^ y, 1 - (x ^ y))
+    bits = tuple(Column(name, "nominal", categories=("0", "1")) for name in "xyz")
+    model, made, _ = release({"x": x, "y": y, "z": z}, Domain(bits), 3.0, 1e-9)
+    assert model.facts["interactions"] == 1
+    assert abs((made["x"] ^ made["y"] ^ made["z"]).mean() - 0.1) < 0.02
+    kinds = tuple(Column(name, "nominal", categories=("0", "1", "2")) for name in "xyz")
+    z = np.where(rng.random(20_000) < 0.9, (x + y) % 2, 2)
+    model, made, _ = release({"x": x, "y": y, "z": z}, Domain(kinds), 20.0, 1e-9)
+    assert model.facts["triples"] == [["x", "y", "z"]]
+    there = made["z"] < 2
+    assert ((made["x"] + made["y"]) % 2 == made["z"])[there].mean() > 0.97
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.02, None), (0.2, None), (0.05, 1e-9), (0.3, 1e-9)])
+def test_at_small_epsilon_it_is_hardly_worse_than_marginals(epsilon, delta):
+    codes, omega = table(4000), Domain(ALL, strata="label")
+    errors: dict[str, list[float]] = {"joint": [], "marginals": []}
+    for _ in range(6):
+        ask, *_ = asking(codes, omega, epsilon, delta)
+        plain = marginals.run(ask, omega, marginals.Params(), dict(marginals.MECHANISM.stages))
+        errors["marginals"].append(two_way(omega, codes, drawn(plain, 4000)))
+        errors["joint"].append(two_way(omega, codes, release(codes, omega, epsilon, delta, rows=4000)[1]))
+    assert np.mean(errors["joint"]) < 1.15 * np.mean(errors["marginals"])
+
+
+def test_the_facts_say_what_was_counted():
+    model, _, bill = release(table(12_000), Domain(ALL), 3.0, 1e-9)
+    counted = [kind for kind in ("links", "finer_links", "pairs", "triples") for _ in model.facts[kind]]
+    tables = [c for c in bill if c.question.step in ("links", "pairs", "triples")]
+    assert len(counted) + model.facts["interactions"] == len(tables)
+    assert sorted(model.facts["order"]) == sorted(c.name for c in ALL)
 
 
 RULED = "rules: {impossible: [{age: {from: 30, to: 50}, group: [a, b]}]}"
 
 
 def test_rules_of_a_spec_hold_in_the_file_and_in_its_verification(dpsynth, people, tmp_path):
-    spec = people("tree", epsilon="20", more=RULED, rows=2000)
+    spec = people("joint", epsilon="20", more=RULED, rows=2000)
     assert dpsynth("release", spec).code == 0
     rows = [line.split(",") for line in (tmp_path / "out/people.csv").read_text().splitlines()[1:]]
     assert len(rows) > 1000
@@ -272,7 +349,7 @@ def test_rules_of_a_spec_hold_in_the_file_and_in_its_verification(dpsynth, peopl
 def test_rules_that_contradict_the_declaration_are_refused_before_anything_is_read(
     dpsynth, people, rules, said
 ):
-    spec = people("tree", more=rules)
+    spec = people("joint", more=rules)
     (spec.parent / "people.csv").unlink()
     for command in ("check", "release"):
         ran = dpsynth(command, spec)
@@ -282,7 +359,7 @@ def test_rules_that_contradict_the_declaration_are_refused_before_anything_is_re
 
 def test_the_parameters_are_described_with_their_structure(dpsynth):
     rules = next(
-        p for p in dpsynth("mechanisms", "tree", "--json").json["parameters"] if p["name"] == "rules"
+        p for p in dpsynth("mechanisms", "joint", "--json").json["parameters"] if p["name"] == "rules"
     )
     assert rules["structure"]["properties"]["impossible"]["type"] == "array"
-    assert "a list of rules" in dpsynth("mechanisms", "tree").out
+    assert "a list of rules" in dpsynth("mechanisms", "joint").out

@@ -1,7 +1,7 @@
-"""tree beside marginals on Adult, on mushroom and on a simulated wide table, through the real border.
+"""joint beside marginals on Adult, on mushroom and on a simulated wide table, through the real border.
 
-    python benchmarks/tree.py DATA [releases] [--table adult] [--epsilon 1] [--delta 1e-9] [--no-strata] [--no-auc]
-    python benchmarks/tree.py DATA [releases] --table mushroom wide --against   # marginals as well, and the ratio
+    python benchmarks/joint.py DATA [releases] [--table adult] [--epsilon 1] [--delta 1e-9] [--no-strata] [--no-auc]
+    python benchmarks/joint.py DATA [releases] --table mushroom wide --against   # marginals as well, and the ratio
 
 DATA is the folder (or set DPSYNTH_DATA) that holds adult/{train,test}.csv, adult/schema.json and mushroom.csv; the
 judge is ../tools/evaluate.py beside it (or --judge). Noise is drawn anew for every release, so figures vary.
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from adult_marginals import adult, arguments, judge_at
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms import marginals, tree
+from dpsynth_cli.mechanisms import joint, marginals
 from dpsynth_cli.mechanisms.registry import Mechanism
 from tests.asking import asking, drawn
 
@@ -107,7 +107,7 @@ def main() -> None:
         if given.no_strata:
             omega = replace(omega, strata=None)
         for epsilon in given.epsilon:
-            for mechanism in (marginals, tree) if given.against else (tree,):
+            for mechanism in (marginals, joint) if given.against else (joint,):
                 found = []
                 for seed in range(given.releases):
                     rows, seconds = released(mechanism.MECHANISM, omega, codes, epsilon, given.delta, seed)

@@ -1,0 +1,232 @@
+"""A joint model of all columns: the tables that are worth their noise, and rows that keep them.
+
+First single columns, then for every pair how far its table is from independence (one number a pair, see
+`Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and finer.
+What that model does not explain is asked for again, and the pairs that are worth it are counted; with enough
+rows and budget triples too. Of columns of two values only what their sums leave open is asked
+(`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
+allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
+ones; what needs tables of four columns and more (five of two values) stays out of reach.
+
+    ladder       a column at several resolutions        choice      which tables, and how fine
+    frame        all columns, masses, rules             estimates   from noisy tables
+    columns      the first questions                    model       all that was counted, and its chain
+    characters   columns of two values                  steps, chain   one column given others
+    survey       questions about tables                 rows        blocks of rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms import marginals
+from dpsynth_cli.mechanisms.joint import choice
+from dpsynth_cli.mechanisms.joint.columns import ask_columns
+from dpsynth_cli.mechanisms.joint.estimates import combined, independent
+from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
+from dpsynth_cli.mechanisms.joint.model import Evidence
+from dpsynth_cli.mechanisms.joint.rows import drawing
+from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.shared.rules import STRUCTURE, Rules, problems
+from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
+from dpsynth_cli.shares import divide
+
+HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
+LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
+FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
+CLEAR = 0.008  # noise of a triple's gap, as a part of the rows, below which triples are looked at
+MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
+MOST_CATEGORIES = 2**14  # of a column
+
+FALLBACK = (
+    "At this epsilon and number of rows and columns, noise would hide which columns are linked: columns are "
+    "independent (within a class), as in marginals."
+)
+
+
+@dataclass(frozen=True)
+class Params:
+    rules: Mapping[str, Any] | None = parameter(
+        None, "what no row can have: pairs of values of two columns", structure=STRUCTURE
+    )
+
+
+def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    sizes, rest = sizes_and_rest(ask, omega, split)
+    rules = Rules(params.rules, omega)
+    columns, misfit, links, pairs = _shares(ask, omega, sizes, rest, split)
+    looks = divide(misfit, [1, 1])
+    if not _shows(ask, omega, sizes, looks[0]):
+        if not rules:
+            return marginals.independent(ask, omega, sizes, rest, notes=(FALLBACK,))
+        return _model(omega, Evidence(ask_columns(ask, omega, sizes, rest, rules), []), rules, (FALLBACK,))
+
+    # Columns: a private marginal each, at several resolutions.
+    frame = ask_columns(ask, omega, sizes, columns, rules)
+    one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
+    known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
+    survey = Survey(ask, omega, frame)
+    scopes = _pairs(frame)
+    if not scopes:
+        scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
+
+    # Links: a forest by how far pairs are from independence; strong ones once more, finer.
+    gaps, noise = survey.gaps({scope: independent(frame, scope) for scope in scopes}, looks[0])
+    forest = choice.forest(gaps, noise, len(frame.ladders))
+    chosen = choice.worthwhile(survey, {scope: gaps[scope] for scope in forest}, links, choice.LINKED)
+    chosen = chosen or [max(scopes, key=lambda scope: gaps[scope].beyond)]
+    known.links = survey.count("links", chosen, links)
+    known.learn(known.links)
+    again, left = divide(pairs, [FINER, 1 - FINER])
+    finer = choice.finer(survey, known.estimated_links(), again)
+    if finer:
+        counted = survey.count("links", list(finer.values()), again, even=True)
+        known.finer, pairs = dict(zip(finer, counted, strict=True)), left
+
+    # Pairs and larger tables: where the model of the links is far from the rows.
+    chain, _ = known.fit(scopes)
+    gaps_left, _ = survey.gaps({scope: chain.expected[scope] for scope in scopes}, looks[1])
+    _count_more(survey, known, scopes, gaps, gaps_left, pairs)
+    return _model(omega, known, rules)
+
+
+def _shares(
+    ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, split: Mapping[str, float]
+) -> list[Fraction]:
+    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+    d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
+    sd = ask.sd(Question("columns", CellCounts(Cells(())), Fraction(1, d), omega.strata))
+    cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
+    loud = 0.4 * float(cells) * sd / n
+    few = loud / (loud + LOUD)
+    scale = {"columns": 1 + 2.2 * few, "misfit": 1 + 0.6 * few, "links": 1.0, "pairs": 1 - 0.75 * few}
+    return divide(rest, [split[stage] * scale[stage] for stage in scale])
+
+
+def _shows(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> bool:
+    """Whether the gaps of pairs would be told from noise."""
+    d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
+    return d > 1 and gap_noise(ask, d * (d - 1) // 2, share, n) <= HOPELESS
+
+
+def _pairs(frame: Frame) -> list[Scope]:
+    """All pairs of columns that have more than one cell, at the level they are looked at."""
+    wide = [j for j, own in enumerate(frame.ladders) if own.cells > 1]
+    return [((i, j), (frame.coarse[i], frame.coarse[j])) for i, j in combinations(wide, 2)]
+
+
+def _count_more(
+    survey: Survey,
+    known: Evidence,
+    scopes: list[Scope],
+    gaps: Mapping[Scope, Gap],
+    gaps_left: Mapping[Scope, Gap],
+    share: Fraction,
+) -> None:
+    """Pairs that are worth it; characters of several columns; triples where the model of pairs is far off.
+    What nothing is worth is spent on counting the same again."""
+    linked = {one.scope[0] for one in known.links}
+    three = choice.triples(survey, gaps, 5)
+    look, without = divide(share, [LOOK, 1 - LOOK])
+    deep = choice.triples_show(survey, len(three), look, CLEAR)
+    share = without if deep else share
+    several = choice.interactions(survey, gaps, share * Fraction(2, 5))
+    if several:
+        part = TRIPLES / 2 if deep else INTERACTIONS
+        share, signs = divide(share, [1 - part, part])
+    if deep:
+        share, larger = divide(share, [1 - TRIPLES, TRIPLES])
+    chosen = choice.worthwhile(survey, {s: gaps_left[s] for s in scopes if s[0] not in linked}, share)
+    _count(survey, known, "pairs", chosen, share)
+    if several:
+        counted = survey.count("triples", several, signs)
+        orders = sorted({len(one.scope[0]) for one in counted})
+        known.more += [[one for one in counted if len(one.scope[0]) == order] for order in orders]
+    if deep:
+        chain, _ = known.fit(three)
+        found, _ = survey.gaps({scope: chain.expected[scope] for scope in three}, look)
+        _count(survey, known, "triples", choice.worthwhile(survey, found, larger), larger)
+
+
+def _count(survey: Survey, known: Evidence, step: str, scopes: list[Scope], share: Fraction) -> None:
+    """Count these tables; if there are none, the pairs or the links again."""
+    if scopes:
+        counted = survey.count(step, scopes, share)
+        known.learn(counted)
+        if step == "pairs":
+            known.pairs = counted
+        else:
+            known.more.append(counted)
+        return
+    before = known.pairs or known.links
+    counted = survey.count(step, [one.scope for one in before], share)
+    known.learn(counted)
+    both = [combined(one, other) for one, other in zip(before, counted, strict=True)]
+    known.pairs, known.links = (both, known.links) if known.pairs else ([], both)
+
+
+def _model(omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] = ()) -> Model:
+    chain, _ = known.fit()
+    frame = known.frame
+    names = [own.column.name for own in frame.ladders]
+    kinds = {
+        "links": known.links,
+        "finer_links": list(known.finer.values()),
+        "pairs": known.pairs,
+        "triples": [one for kind in known.more for one in kind if not one.is_character],
+    }
+    facts: dict[str, Any] = {
+        kind: [[names[j] for j in one.scope[0]] for one in counted] for kind, counted in kinds.items()
+    }
+    facts["interactions"] = sum(one.is_character for kind in known.more for one in kind)
+    facts["order"] = [names[j] for j in chain.order]
+    facts["cells"] = {own.column.name: own.cells for own in frame.ladders}
+    return Model(round(float(frame.totals.sum())), drawing(omega, frame, chain, rules), notes, facts)
+
+
+def fits(omega: Domain, params: Params) -> list[str]:
+    if not omega.modelled:
+        return ["joint needs a column besides the strata"]
+    found = problems(params.rules, omega)
+    for column in omega.modelled:
+        if column.categorical and column.codes * omega.classes > MOST_CATEGORIES:
+            found.append(
+                f"joint takes at most {MOST_CATEGORIES:,} categories of a column (times the classes of the "
+                f"strata), and {column.name} has {column.codes * omega.classes:,}; join rare ones under "
+                "`other`, leave the strata out, or use marginals"
+            )
+    d = len(omega.modelled)
+    cells = d * (d - 1) // 2 * omega.classes * (17**2 if d < 40 else 9**2)
+    if cells > MOST_CELLS:
+        found.append(
+            f"joint would look at {cells:,} cells of pair tables, and takes at most {MOST_CELLS:,}; release "
+            "fewer columns, leave the strata out, or use marginals"
+        )
+    return found
+
+
+MECHANISM = Mechanism(
+    name="joint",
+    summary="tables of two columns and more that are worth their noise, and rows that keep them all",
+    suits="mixed or categorical tables (the usual choice), with strata if there is a label",
+    citation=(
+        "C. K. Chow, C. N. Liu: Approximating Discrete Probability Distributions with Dependence Trees. "
+        "IEEE Trans. Inf. Theory 14, 1968; W. E. Deming, F. F. Stephan: On a Least Squares Adjustment of a "
+        "Sampled Frequency Table When the Expected Marginal Totals Are Known. Ann. Math. Stat. 11, 1940; "
+        "tables chosen as in K. Cai, X. Lei, J. Wei, X. Xiao: Data Synthesis via Differentially Private "
+        "Markov Random Fields. VLDB 2021"
+    ),
+    run=run,
+    params=Params,
+    stages={"total": 0.005, "columns": 0.15, "misfit": 0.06, "links": 0.27, "pairs": 0.515},
+    fits=fits,
+)

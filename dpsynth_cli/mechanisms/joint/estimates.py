@@ -1,0 +1,166 @@
+"""Estimates from noisy tables: single columns by all tables they are in, and each table towards what is
+expected of it, as far as its noise says. Cells that seem empty are empty: that keeps impossible pairs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from dpsynth_cli.mechanisms.joint.characters import pattern
+from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.numeric.ratios import shrunk_by_class
+from dpsynth_cli.numeric.systematic import joined
+from dpsynth_cli.questions import Floats
+
+RAKES = 12  # passes of proportional fitting to the sums of a table's columns
+EMPTY = 0.01  # rows; less is none
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A noisy table, classes first, and the variance of the noise in each of its cells."""
+
+    scope: Scope
+    noisy: Floats  # of a character, one number a class
+    variance: float
+
+    @property
+    def is_character(self) -> bool:
+        return self.noisy.ndim == 1
+
+
+def combined(one: Counted, other: Counted) -> Counted:
+    """The same table counted twice, by inverse variance."""
+    trust = one.variance / max(one.variance + other.variance, 1e-300)
+    return Counted(one.scope, one.noisy + trust * (other.noisy - one.noisy), other.variance * trust)
+
+
+def with_margins(
+    frame: Frame, variances: Sequence[float], counted: Sequence[Counted]
+) -> tuple[Frame, list[float]]:
+    """The masses of single columns by what is known of them (with these variances of a cell) and the sums of
+    these tables, by inverse variance; and the variances then."""
+    masses, known = list(frame.masses), list(variances)
+    for one in counted:
+        columns, levels = one.scope
+        if one.is_character:
+            continue
+        for at, (j, level) in enumerate(zip(columns, levels, strict=True)):
+            others = tuple(a + 1 for a in range(len(columns)) if a != at)
+            own = one.noisy.sum(axis=others)
+            variance = one.variance * (one.noisy[0].size / own.shape[1])
+            before = frame.ladders[j].masses(level, masses[j])
+            trust = known[j] / max(known[j] + variance, 1e-300)
+            # A cell that has no rows by its own counts stays empty; the sizes of classes stay.
+            after = np.where(before > 0, np.maximum(before + trust * (own - before), 0.0), 0.0)
+            after = np.where(after.any(axis=1, keepdims=True), after, before)
+            after *= (before.sum(axis=1) / np.maximum(after.sum(axis=1), 1e-300))[:, None]
+            scale = np.divide(after, before, out=np.ones_like(after), where=before > 0)
+            masses[j] = masses[j] * scale[:, frame.ladders[j].levels[level]]
+            known[j] = known[j] * (1 - trust)
+    return replace(frame, masses=masses), known
+
+
+def margins(frame: Frame, scope: Scope) -> list[Floats]:
+    """The masses of a table's columns at its levels, classes first."""
+    return [frame.ladders[j].masses(level, frame.masses[j]) for j, level in zip(*scope, strict=True)]
+
+
+def independent(frame: Frame, scope: Scope) -> Floats:
+    """The table of a scope if its columns were independent in each class."""
+    sums = margins(frame, scope)
+    tables = []
+    for k, total in enumerate(frame.totals):
+        parts = [own[k] / max(float(total), 1e-9) for own in sums]
+        tables.append(reduce(np.multiply.outer, parts) * total)
+    return np.array(tables)
+
+
+def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
+    """The table by what was counted and what is expected, with the sums of its columns."""
+    sums = margins(frame, one.scope)
+    most = [reduce(np.minimum.outer, [own[k] for own in sums]) for k in range(len(expected))]
+    found = np.array(
+        shrunk_by_class(list(one.noisy), max(one.variance, 1e-9), list(expected), most, zeros=True)
+    )
+    found = raked(found, independent(frame, one.scope), sums)
+    return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
+
+
+def refined(frame: Frame, coarse: Table, one: Counted) -> Table:
+    """A finer table of the same columns: each cell of the coarse one divided as the finer counts say."""
+    each = zip(*one.scope, coarse.levels, strict=True)
+    groups = [frame.ladders[j].between(fine, level) for j, fine, level in each]
+    at = np.ix_(np.arange(len(coarse.counts)), *groups)
+    even = independent(frame, one.scope)
+
+    def divided(table: Floats) -> Floats:
+        whole = _coarser(frame, table, one.scope, coarse.levels)
+        scale = np.divide(coarse.counts, whole, out=np.zeros_like(whole), where=whole > 0)
+        return np.asarray(table * scale[at])
+
+    found = divided(estimated(frame, one, divided(even)).counts)
+    found = raked(found, even, margins(frame, one.scope))
+    return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
+
+
+def estimates(frame: Frame, counted: Sequence[Counted], expected: Callable[[Scope], Floats]) -> list[Table]:
+    """A table for each that was counted, in their order."""
+    signs = [one for one in counted if one.is_character]
+    found = iter(signed(frame, signs, [expected(one.scope) for one in signs]))
+    return [
+        next(found) if one.is_character else estimated(frame, one, expected(one.scope)) for one in counted
+    ]
+
+
+def signed(frame: Frame, several: Sequence[Counted], expected: Sequence[Floats]) -> list[Table]:
+    """Tables from characters: what is expected, and of the difference to it the part that is not noise."""
+    if not several:
+        return []
+    signs = [pattern(len(one.scope[0])) for one in several]
+    away = [
+        one.noisy - (table * sign).reshape(len(table), -1).sum(axis=1)
+        for one, table, sign in zip(several, expected, signs, strict=True)
+    ]
+    noise = np.concatenate([np.full(len(a), one.variance) for one, a in zip(several, away, strict=True)])
+    square = float((np.concatenate(away) ** 2 - noise).mean())
+    tables = []
+    for one, table, sign, a in zip(several, expected, signs, away, strict=True):
+        keep = max(0.0, square) / max(square + one.variance, 1e-9)
+        change = np.multiply.outer(a * keep / sign.size, sign)
+        found = raked(
+            np.maximum(table + change, 0.0), independent(frame, one.scope), margins(frame, one.scope)
+        )
+        tables.append(Table(*one.scope, np.where(found < EMPTY, 0.0, found)))
+    return tables
+
+
+def raked(table: Floats, even: Floats, sums: Sequence[Floats]) -> Floats:
+    """The table scaled to the sums of its columns in each class (iterative proportional fitting).
+
+    A cell that is empty stays so, even if sums are not reached then, being noisy themselves: a column that
+    another determines stays determined. Only where nothing is left of a sum is it spread as `even` is.
+    """
+    axes = range(1, table.ndim)
+    for turn in range(RAKES):
+        for at, own in enumerate(sums, start=1):
+            along = [len(own), *[own.shape[1] if a == at else 1 for a in axes]]
+            there = table.sum(axis=tuple(a for a in axes if a != at))
+            if not turn and (lost := (there <= 1e-9) & (own > 0)).any():
+                table = np.where(lost.reshape(along), even, table)
+                there = table.sum(axis=tuple(a for a in axes if a != at))
+            scale = np.divide(own, there, out=np.zeros_like(there), where=there > 0)
+            table = table * scale.reshape(along)
+    return np.asarray(np.round(table, 6))
+
+
+def _coarser(frame: Frame, table: Floats, scope: Scope, levels: Sequence[int]) -> Floats:
+    """A table of a scope at coarser levels."""
+    for at, (j, fine, coarse) in enumerate(zip(*scope, levels, strict=True)):
+        ladder = frame.ladders[j]
+        table = joined(table, ladder.between(fine, coarse), ladder.size(coarse), at + 1)
+    return table

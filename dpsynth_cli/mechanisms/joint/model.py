@@ -1,0 +1,78 @@
+"""All that was counted, and the chain that is fitted to it: links first, then pairs, then larger tables.
+
+Each kind is drawn towards what the model of the kinds before it expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpsynth_cli.mechanisms.joint.chain import Chain
+from dpsynth_cli.mechanisms.joint.estimates import Counted, estimates, independent, refined, with_margins
+from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.numeric.forest import rooted
+from dpsynth_cli.numeric.sampling import whole
+from dpsynth_cli.questions import Ints
+
+ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns
+LEAST_ROWS = 2**12
+SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
+
+
+@dataclass
+class Evidence:
+    """Noisy tables; `variances` are those of single columns' cells."""
+
+    frame: Frame
+    variances: list[float]
+    links: list[Counted] = field(default_factory=list)
+    finer: dict[int, Counted] = field(default_factory=dict)  # links once more, by their number
+    pairs: list[Counted] = field(default_factory=list)
+    more: list[list[Counted]] = field(default_factory=list)  # tables of three columns, of four
+
+    def learn(self, counted: Sequence[Counted]) -> None:
+        """What new tables say of single columns."""
+        self.frame, self.variances = with_margins(self.frame, self.variances, counted)
+
+    def estimated_links(self) -> list[Table]:
+        links = estimates(self.frame, self.links, lambda scope: independent(self.frame, scope))
+        for number, counted in self.finer.items():
+            links[number] = refined(self.frame, links[number], counted)
+        return links
+
+    def fit(self, wanted: Sequence[Scope] = ()) -> tuple[Chain, list[Table]]:
+        """The chain of all tables, with what it expects of the scopes wanted; and the tables."""
+        rng = np.random.default_rng(SEED)
+        links = self.estimated_links()
+        tables = list(links)
+        for kind in (self.pairs, *self.more):
+            if kind:
+                chain = self._chain(tables, links, rng, [one.scope for one in kind])
+                tables += estimates(self.frame, kind, chain.expected.__getitem__)
+        return self._chain(tables, links, rng, wanted), tables
+
+    def _chain(
+        self,
+        tables: Sequence[Table],
+        links: Sequence[Table],
+        rng: np.random.Generator,
+        wanted: Sequence[Scope],
+    ) -> Chain:
+        d = len(self.frame.ladders)
+        pairs = {(link.columns[0], link.columns[1]): link for link in links}
+        order = [
+            (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
+            for j, parent in rooted(list(pairs), d)
+        ]
+        most = ROWS * min(1.0, (20 / d) ** 0.5)
+        rows = max(LEAST_ROWS, int(min(most, 8 * float(self.frame.totals.sum()))))
+        classes = classes_of(np.maximum(whole(self.frame.totals, rows, rng), 1))
+        return Chain(self.frame, tables, order, classes, rng, wanted)
+
+
+def classes_of(counts: Ints) -> Ints:
+    """The class of each row, so many of each."""
+    return np.repeat(np.arange(len(counts)), counts)

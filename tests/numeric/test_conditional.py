@@ -1,0 +1,58 @@
+"""Proportional fitting of a conditional: it has its tables, keeps zeros, and gives new rows the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsynth_cli.numeric.conditional import Target, added, fitted, multiplied
+
+
+def rows(seed: int, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 3, count)
+    return a, np.where(rng.random(count) < 0.5, a, rng.integers(0, 3, count))
+
+
+def targets(a: np.ndarray, b: np.ndarray) -> tuple[list[Target], np.ndarray]:
+    """v depends on both, by a known log-linear law."""
+    law = np.exp(
+        np.array([[0, 1, 2], [1, 0, -1], [0, 0, 1]])[a] + np.array([[1, 0, 0], [0, 2, 0], [0, 1, 1]])[b]
+    )
+    p = (law / law.sum(axis=1, keepdims=True)).T
+    group = np.arange(3)
+    return [Target(index, group, added(p, index, 3, group, 3)) for index in (a, b)], p
+
+
+def test_the_law_behind_the_tables_is_found():
+    (first, second), p = targets(*rows(0))
+    found, factors = fitted(np.full_like(p, 1 / 3), [first, second], 30)
+    assert np.abs(found - p).max() < 0.01
+    there = added(found, second.index, 3, second.group, 3)
+    assert np.abs(there - second.counts).max() < 0.01 * len(second.index)
+    a, b = rows(1)
+    _, same = targets(a, b)
+    new = multiplied(np.full_like(same, 1 / 3), [(a, first.group), (b, second.group)], factors)
+    assert np.abs(new - same).max() < 0.01
+
+
+def test_the_last_table_is_exact_and_what_it_leaves_empty_stays_empty():
+    a, b = rows(2)
+    (first, _), _ = targets(a, b)
+    link = Target(b, np.arange(3), np.diag([50.0, 30.0, 20.0]))
+    start = link.counts[b].T / link.counts[b].sum(axis=1)
+    found, _ = fitted(start, [first, link], 6)
+    assert np.array_equal(found.argmax(axis=0), b)
+    assert np.allclose(found.max(axis=0), 1.0)
+
+
+def test_a_coarser_table_leaves_what_is_inside_its_cells_as_it_was():
+    index = np.zeros(1000, int)
+    start = np.tile(np.array([[0.1], [0.3], [0.6]]), 1000)
+    found, _ = fitted(start, [Target(index, np.array([0, 0, 1]), np.array([[800.0, 200.0]]))], 5)
+    assert np.allclose(found[:, 0], [0.2, 0.6, 0.2])
+
+
+def test_a_row_that_nothing_is_left_for_falls_back_to_its_start():
+    start = np.array([[1.0], [0.0]])
+    p = multiplied(start, [(np.array([0]), np.arange(2))], [np.array([[0.0, 5.0]])])
+    assert p.tolist() == [[1.0], [0.0]]
