@@ -171,6 +171,13 @@ def test_what_is_left_out_has_its_default() -> None:
     }
 
 
+def test_an_audit_lists_what_is_declared_of_a_column_in_this_order() -> None:
+    columns = {column["name"]: list(column) for column in load(GOOD).effective["columns"]}
+    assert columns["smoker"] == ["name", "type", "nullable"]
+    assert columns["sex"] == columns["stage"] == ["name", "type", "categories", "other", "nullable"]
+    assert columns["age"] == columns["lon"] == columns["seen"] == ["name", "type", "bounds", "nullable"]
+
+
 @pytest.mark.parametrize("text", [GOOD, SMALL])
 def test_the_effective_document_gives_the_same_spec_even_with_its_keys_sorted(text: str) -> None:
     spec = load(text)
@@ -953,6 +960,13 @@ def test_the_schema_is_one_and_takes_good_specs() -> None:
     for text in (GOOD, SMALL, edited("depth: 12", "depth: auto"), edited("delta: 1e-9", "delta: null")):
         assert problems(schema, text) == []
         load(text)
+
+
+def test_the_schema_takes_a_release_by_groups_without_privacy_and_no_other() -> None:
+    text = edited("privacy: {epsilon: 1}\n", "", SMALL)
+    by_groups = "{name: microaggregation, guarantee: groups, group_size: 10}"
+    assert problems(spec_schema.json_schema(), edited("{name: toy}", by_groups, text)) == []
+    assert problems(spec_schema.json_schema(), edited("{name: toy}", "{name: microaggregation}", text))
 
 
 BOTH = [
