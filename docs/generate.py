@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import typer
 
 from dpsynth_cli.cli.main import app
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.spec.mechanism import stated_range
+from dpsynth_cli.spec.columns import KEYS as COLUMN_KEYS
+from dpsynth_cli.spec.document import DOCUMENT
+from dpsynth_cli.spec.keys import Key, Section
+from dpsynth_cli.spec.mechanism import SHARED, stated_range
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +50,42 @@ def parameters(name: str) -> None:
     print()
     print(f"After: {mechanism.citation}.")
     print()
+
+
+def section_keys(name: str) -> None:
+    """The keys of a section of the spec, without a mechanism's own."""
+    sections = {key.name: key.keys for key in DOCUMENT if isinstance(key, Section)} | {"mechanism": SHARED}
+    _table(("key", "default", "what it is"), map(_key, sections[name]))
+
+
+def document_keys() -> None:
+    """The keys of a whole spec; the words of a section lead to it."""
+    rows = map(_key, DOCUMENT)
+    sections = {f"`{key.name}`": f"#{key.name}" for key in DOCUMENT if isinstance(key, Section)}
+    linked = (
+        (key, default, f"[{about}]({sections[key]})" if key in sections else about)
+        for key, default, about in rows
+    )
+    _table(("key", "default", "what it is"), linked)
+
+
+def column_keys() -> None:
+    """The keys of a column, and the types that have them."""
+    keys = {key.name: key for own in COLUMN_KEYS.values() for key in own}
+    rows = []
+    for key in keys.values():
+        types = [kind for kind, own in COLUMN_KEYS.items() if key.name in [one.name for one in own]]
+        name, default, about = _key(key)
+        rows.append((name, "all" if len(types) == len(COLUMN_KEYS) else ", ".join(types), default, about))
+    _table(("key", "of", "default", "what it is"), rows)
+
+
+def _key(key: Key | Section) -> tuple[str, str, str]:
+    """A key, what it is where it is left out, and its words."""
+    default = key.kind.write(key.default) if isinstance(key, Key) else None
+    usual = "" if default is None else f"`{default if isinstance(default, str) else json.dumps(default)}`"
+    needed = f"needed, unless {key.unless}" if key.unless else "needed"
+    return f"`{key.name}`", needed if key.required else usual, key.about
 
 
 def parameter_links() -> None:
@@ -122,7 +162,7 @@ def _default(own: Any) -> str:
     return str(own.default)
 
 
-def _table(names: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> None:
+def _table(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     print()
     print(f"| {' | '.join(names)} |")
     print("|" + "---|" * len(names))

@@ -4,14 +4,60 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from operator import attrgetter
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.evaluate.names import NAMES, QUICK
-from dpsynth_cli.spec.reader import Section, Wrong, choice, did_you_mean, items, listed, positive, text
+from dpsynth_cli.spec.keys import Key, Kind, Section
+from dpsynth_cli.spec.kinds import items, one_of, positive, text
+from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed
 from dpsynth_cli.spec.yaml_nodes import Items, Node, shortened
 
 WORDS = {"all": NAMES, "quick": QUICK, "none": ()}
+
+
+def _metrics(node: Node) -> tuple[str, ...]:
+    if not isinstance(node, Items):
+        return WORDS[one_of(WORDS, f"a list of {', '.join(NAMES)}, or one of ")(node)]
+    names = [one_of(NAMES)(one) for one in items(node, "a list of metrics")]
+    if len(set(names)) < len(names):
+        raise Wrong("a list that names each metric once")
+    return tuple(name for name in NAMES if name in names)
+
+
+METRICS = Key(
+    "metrics",
+    Kind(
+        _metrics,
+        {
+            "anyOf": [
+                {"enum": list(WORDS)},
+                {"type": "array", "items": {"enum": list(NAMES)}, "uniqueItems": True},
+            ]
+        },
+        list,
+    ),
+    "what the steward's audit measures against the real rows: `quick` (the default), `all`, `none`, or a "
+    "list of names",
+    default=QUICK,
+)
+EPSILON = Key(
+    "epsilon",
+    positive("a positive number, at most half of privacy.epsilon"),
+    "a part of `privacy.epsilon`, at most half, for errors that may be published",
+)
+TARGET = Key(
+    "target",
+    text("the name of a declared column"),
+    "the column that classifiers predict; default: the strata",
+)
+EVALUATE = Section(
+    "evaluate",
+    (METRICS, EPSILON, TARGET),
+    "what is measured afterwards",
+    such_as="{metrics: all}",
+    of=attrgetter("evaluation"),
+)
 
 
 @dataclass(frozen=True)
@@ -24,15 +70,12 @@ class Evaluation:
 
 
 def read_evaluation(
-    document: Section, columns: tuple[Column, ...], strata: str | None, whole: Fraction | None
+    document: Reader, columns: tuple[Column, ...], strata: str | None, whole: Fraction | None
 ) -> Evaluation:
     """The section, or its defaults; a paid evaluation is a part of `whole`, the release's epsilon, if any."""
-    section = document.section("evaluate", "{metrics: all}", needed=False)
-    metrics = section.optional("metrics", _metrics, QUICK)
-    epsilon = section.optional(
-        "epsilon", positive("a positive number, at most half of privacy.epsilon"), None
-    )
-    target = section.optional("target", text("the name of a declared column"), None)
+    section = document.section(EVALUATE)
+    values = section.values(EVALUATE.keys)
+    epsilon, target = values["epsilon"], values["target"]
     if epsilon is not None and whole is None:
         section.note("epsilon", "is stated, but a release by groups has no budget to pay from; leave it out")
     elif epsilon is not None and 2 * epsilon > (whole or 0):
@@ -45,20 +88,4 @@ def read_evaluation(
             f"is {shortened(target)}; it must be a declared ordinal, nominal or boolean column: {known}",
         )
     section.finish()
-    return Evaluation(metrics, epsilon, target or strata)
-
-
-def evaluation_document(evaluation: Evaluation, exact: Any, budget: bool) -> dict[str, Any]:
-    """The section with its defaults filled in; without a budget there is no epsilon to speak of."""
-    epsilon = evaluation.epsilon
-    paid = {"epsilon": None if epsilon is None else exact(epsilon)} if budget else {}
-    return {"metrics": list(evaluation.metrics), **paid, "target": evaluation.target}
-
-
-def _metrics(node: Node) -> tuple[str, ...]:
-    if not isinstance(node, Items):
-        return WORDS[choice(WORDS, f"a list of {', '.join(NAMES)}, or one of ")(node)]
-    names = [choice(NAMES)(one) for one in items(node, "a list of metrics")]
-    if len(set(names)) < len(names):
-        raise Wrong("a list that names each metric once")
-    return tuple(name for name in NAMES if name in names)
+    return Evaluation(**values | {"target": target or strata})

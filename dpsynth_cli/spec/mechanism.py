@@ -2,19 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
+from operator import attrgetter, methodcaller
 from typing import Any
 
 from dpsynth_cli.domain import CATEGORICAL, Column
 from dpsynth_cli.mechanisms.registry import Mechanism, Structure
-from dpsynth_cli.spec.reader import Section, Wrong, choice, did_you_mean, listed, number, positive, text
+from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, as_it_is, object_schema, written
+from dpsynth_cli.spec.kinds import number, one_of, positive, text
+from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar, as_plain, shortened
 
+MECHANISM = Section(
+    "mechanism",
+    (),
+    "how it is made",
+    such_as="name: pmm",
+    required=True,
+    of=as_it_is,
+    write=lambda spec: written(keys_of(spec.mechanism), spec),
+)
+NAME = Key(
+    "name",
+    text("the name of a mechanism"),
+    "one of the mechanisms",
+    required=True,
+    default="",
+    of=attrgetter("mechanism.name"),
+)
+STRATA = Key(
+    "strata",
+    text("the name of a declared column"),
+    "a declared nominal, ordinal or boolean column: a model for each of its classes",
+    of=attrgetter("domain.strata"),
+)
+SPLIT = Section(
+    "split",
+    (),
+    "a positive weight for stages of the mechanism; only proportions matter, stages that are left out keep "
+    "their default",
+    such_as="",
+)
+_POSITIVE = positive("a positive number; only proportions matter")
+_WEIGHT = Kind(lambda node: float(_POSITIVE.read(node)), _POSITIVE.schema)
 
-def read_strata(section: Section, columns: tuple[Column, ...]) -> str | None:
+
+SHARED = (NAME, STRATA, SPLIT)  # by all mechanisms
+
+
+def keys_of(mechanism: Mechanism) -> tuple[Key | Section, ...]:
+    """The keys of the section where it names this mechanism."""
+    return (NAME, STRATA, split_of(mechanism), *parameters_of(mechanism))
+
+
+def split_of(mechanism: Mechanism) -> Section:
+    """The key for the weights of the mechanism's stages."""
+    usual = ", ".join(f"{stage}: {weight:g}" for stage, weight in mechanism.stages.items())
+    stages = tuple(
+        Key(stage, _WEIGHT, "a share of the budget", default=float(weight), of=methodcaller("get", stage))
+        for stage, weight in mechanism.stages.items()
+    )
+    return replace(SPLIT, keys=stages, such_as=f"{{{usual}}}")
+
+
+def parameters_of(mechanism: Mechanism) -> tuple[Key, ...]:
+    """The keys for the mechanism's own parameters, as the fields of its Params state them."""
+    keys = []
+    for own in fields(mechanism.params):
+        assert own.default is not MISSING
+        kept = attrgetter(f"params.{own.name}")
+        keys.append(Key(own.name, _kind(own.metadata), own.metadata["help"], default=own.default, of=kept))
+    return tuple(keys)
+
+
+def read_name(section: Reader, registry: Mapping[str, Mechanism]) -> Mechanism | None:
+    """The mechanism, if there is one of this name."""
+    return registry.get(section.value(NAME, one_of(registry)))
+
+
+def read_strata(section: Reader, columns: tuple[Column, ...]) -> str | None:
     """The column whose classes get a model each, if any."""
-    strata = section.optional("strata", text("the name of a declared column"), None)
+    strata: str | None = section.value(STRATA)
     types = {column.name: column.type for column in columns}
     allowed = [name for name, kind in types.items() if kind in CATEGORICAL]
     if strata is None or not types or types.get(strata) == "":
@@ -32,29 +101,57 @@ def read_strata(section: Section, columns: tuple[Column, ...]) -> str | None:
     return strata
 
 
-def read_params(section: Section, mechanism: Mechanism) -> Any:
-    """The mechanism's Params, each value checked against its stated range."""
-    values = {}
-    for parameter in fields(mechanism.params):
-        assert parameter.default is not MISSING
-        values[parameter.name] = section.optional(
-            parameter.name, _parameter(parameter.metadata), parameter.default
-        )
-    return mechanism.params(**values)
+def read_split(section: Reader, mechanism: Mechanism) -> dict[str, float]:
+    """The weight of each stage: the stated one, else its default."""
+    declared = split_of(mechanism)
+    stages = section.section(declared)
+    weights = stages.values(declared.keys)
+    stages.finish()
+    return weights
 
 
-def _parameter(stated: Mapping[str, Any]) -> Callable[[Node], Any]:
-    def convert(node: Node) -> Any:
+def mechanism_schema(registry: Mapping[str, Mechanism]) -> Schema:
+    """The JSON Schema of the section: the keys of each mechanism."""
+    return {
+        "description": MECHANISM.about,
+        "type": "object",
+        "oneOf": [_own_schema(mechanism) for mechanism in registry.values()],
+    }
+
+
+def _own_schema(mechanism: Mechanism) -> Schema:
+    schema = object_schema(keys_of(mechanism))
+    schema["properties"]["name"] = {"const": mechanism.name}
+    return {"description": mechanism.summary} | schema
+
+
+def _kind(stated: Mapping[str, Any]) -> Kind:
+    """What a parameter may be: a word, a structure or a number."""
+
+    def read(node: Node) -> Any:
         if stated["auto"] and isinstance(node, Scalar) and node.text == "auto":
             return None
         if stated["structure"]:
             return _structured(node, stated["structure"])
         if stated["choices"]:
-            return choice((*stated["choices"], *(("auto",) if stated["auto"] else ())))(node)
+            return one_of(words)(node)
         value = number(stated_range(stated), stated["low"], stated["high"], whole=stated["whole"])(node)
         return int(value) if stated["whole"] else float(value)
 
-    return convert
+    def write(value: Any) -> Any:
+        if value is None and stated["auto"]:
+            return "auto"
+        return list(value) if isinstance(value, tuple) else value
+
+    words = (*stated["choices"], *(("auto",) if stated["auto"] else ()))
+    allowed: list[Schema] = [{"enum": list(words)}] if words else []
+    if stated["structure"]:
+        allowed.append(dict(stated["structure"].schema))
+    elif not stated["choices"]:
+        limits = {"minimum": stated["low"], "maximum": stated["high"]}
+        stated_limits = {limit: value for limit, value in limits.items() if value is not None}
+        allowed.append({"type": "integer" if stated["whole"] else "number"} | stated_limits)
+    return Kind(read, allowed[0] if len(allowed) == 1 else {"anyOf": allowed}, write)
 
 
 def _structured(node: Node, structure: Structure) -> Any:
@@ -85,27 +182,3 @@ def stated_range(stated: Mapping[str, Any]) -> str:
         elif high is not None:
             words += f", at most {high}"
     return words + (", or auto" if stated["auto"] else "")
-
-
-def param_document(params: Any) -> dict[str, Any]:
-    """The parameters as the spec would say them."""
-    values = {}
-    for parameter in fields(params):
-        value = getattr(params, parameter.name)
-        if value is None and parameter.metadata["auto"]:
-            value = "auto"
-        values[parameter.name] = list(value) if isinstance(value, tuple) else value
-    return values
-
-
-def read_split(section: Section, mechanism: Mechanism) -> dict[str, float]:
-    """The weight of each stage: the stated one, else its default."""
-    usual = ", ".join(f"{stage}: {weight:g}" for stage, weight in mechanism.stages.items())
-    split = section.section("split", f"{{{usual}}}", needed=False)
-    positive_weight = positive("a positive number; only proportions matter")
-    weights = {
-        stage: float(split.optional(stage, positive_weight, weight))
-        for stage, weight in mechanism.stages.items()
-    }
-    split.finish()
-    return weights

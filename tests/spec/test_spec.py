@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.numbers import exact
 from dpsynth_cli.spec import schema as spec_schema
 from dpsynth_cli.spec import yaml_nodes
-from dpsynth_cli.spec.spec import Privacy, Spec, exact, from_document, load_spec, public_document
+from dpsynth_cli.spec.spec import Privacy, Spec, from_document, load_spec, public_document
 from dpsynth_cli.spec.yaml_nodes import Items, Keys, Node, Place, Scalar, parse
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -170,11 +171,32 @@ def test_what_is_left_out_has_its_default() -> None:
     }
 
 
+def test_an_audit_lists_what_is_declared_of_a_column_in_this_order() -> None:
+    columns = {column["name"]: list(column) for column in load(GOOD).effective["columns"]}
+    assert columns["smoker"] == ["name", "type", "nullable"]
+    assert columns["sex"] == columns["stage"] == ["name", "type", "categories", "other", "nullable"]
+    assert columns["age"] == columns["lon"] == columns["seen"] == ["name", "type", "bounds", "nullable"]
+
+
 @pytest.mark.parametrize("text", [GOOD, SMALL])
 def test_the_effective_document_gives_the_same_spec_even_with_its_keys_sorted(text: str) -> None:
     spec = load(text)
     recorded = json.loads(canonical(spec.effective))
     assert from_document(recorded, registry=TOY) == spec
+
+
+def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
+    Path("spec.yaml").write_text(edited("privacy: {epsilon: 1}\n", "", SMALL))
+    groups = {"toy": replace(TOY["toy"], private=lambda params: False)}
+    spec = load_spec("spec.yaml", registry=groups)
+    with_budget = load(SMALL).effective
+    assert spec.effective == with_budget | {
+        "rows": None,
+        "privacy": {"dataset": "t"},
+        "mechanism": with_budget["mechanism"] | {"split": {}},
+        "evaluate": {"metrics": ["w1", "marginals", "moments"], "target": None},
+    }
+    assert from_document(spec.effective, registry=groups) == spec
 
 
 def test_the_public_document_has_no_path_and_gives_the_same_model() -> None:
@@ -651,6 +673,15 @@ def test_the_only_column_cannot_be_the_strata() -> None:
     ]
 
 
+def test_a_wrong_epsilon_is_one_mistake_though_a_part_of_it_pays_for_evaluation() -> None:
+    said = f"--set privacy.epsilon: privacy.epsilon is zero; {_EPSILON}"
+    assert refusal(SMALL, "privacy.epsilon=zero", "evaluate.epsilon=0.1") == [said]
+
+
+def test_a_wrong_output_is_one_mistake_though_the_input_is_around_it() -> None:
+    assert refusal(SMALL, input="..", output="o.txt") == [f'--output: output is "o.txt"; {_OUTPUT}']
+
+
 @pytest.mark.parametrize("section", ["privacy", "mechanism", "columns"])
 def test_a_missing_section_is_one_mistake(section: str) -> None:
     document = yaml.safe_load(SMALL)
@@ -929,6 +960,13 @@ def test_the_schema_is_one_and_takes_good_specs() -> None:
     for text in (GOOD, SMALL, edited("depth: 12", "depth: auto"), edited("delta: 1e-9", "delta: null")):
         assert problems(schema, text) == []
         load(text)
+
+
+def test_the_schema_takes_a_release_by_groups_without_privacy_and_no_other() -> None:
+    text = edited("privacy: {epsilon: 1}\n", "", SMALL)
+    by_groups = "{name: microaggregation, guarantee: groups, group_size: 10}"
+    assert problems(spec_schema.json_schema(), edited("{name: toy}", by_groups, text)) == []
+    assert problems(spec_schema.json_schema(), edited("{name: toy}", "{name: microaggregation}", text))
 
 
 BOTH = [

@@ -1,0 +1,98 @@
+"""What bounds and categories may be, by the type of the column; bounds are kept in the column's own unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpsynth_cli.numbers import CLOCK, DAY, ZONE, day, day_text, moment, moment_text
+from dpsynth_cli.spec.keys import Kind
+from dpsynth_cli.spec.kinds import decimal, items, text
+from dpsynth_cli.spec.reader import TODO, Wrong
+from dpsynth_cli.spec.yaml_nodes import Node, Scalar, shortened
+
+MOST_EXACT = 2**53  # whole numbers up to here are exact in a float64
+_LABELS = "a list of different labels, none of them empty, such as [low, mid, high]"
+
+
+def _pair(allowed: str, end: Kind) -> Kind:
+    """Two ends in order; `end` reads None where a node is none."""
+
+    def read(node: Node) -> tuple[float, float]:
+        ends = [end.read(one) for one in items(node, allowed)]
+        if len(ends) != 2 or ends[0] is None or ends[1] is None or ends[0] > ends[1]:
+            raise Wrong(allowed)
+        return ends[0], ends[1]
+
+    return Kind(
+        read,
+        {"type": "array", "items": dict(end.schema), "minItems": 2, "maxItems": 2},
+        lambda pair: [end.write(one) for one in pair],
+    )
+
+
+def _number(node: Node) -> float | None:
+    value = decimal(node)
+    return None if value is None else float(value)
+
+
+def _whole(node: Node) -> int | None:
+    value = decimal(node)
+    if value is None or value.denominator != 1 or abs(value) > MOST_EXACT:
+        return None
+    return int(value)
+
+
+def _since_1970(count: Callable[[str], int | None], pattern: str, spell: Callable[[int], str]) -> Kind:
+    """Days, or microseconds in UTC, that are spelt as text."""
+
+    def read(node: Node) -> int | None:
+        return count(node.text) if isinstance(node, Scalar) else None
+
+    return Kind(read, {"type": "string", "pattern": f"^{pattern}$"}, lambda end: spell(int(end)))
+
+
+BOUNDS = {
+    "continuous": _pair("two numbers, the lower first, such as [0, 1.5]", Kind(_number, {"type": "number"})),
+    "integer": _pair(
+        "two whole numbers within ±2^53, the lower first, such as [0, 120]",
+        Kind(_whole, {"type": "integer", "minimum": -MOST_EXACT, "maximum": MOST_EXACT}),
+    ),
+    "date": _pair(
+        "two dates, the earlier first, such as [2020-01-01, 2020-12-31]", _since_1970(day, DAY, day_text)
+    ),
+    "datetime": _pair(
+        "two times, the earlier first, such as [2020-01-01T00:00:00, 2020-12-31T23:59:59]",
+        _since_1970(moment, f"{DAY}{CLOCK}{ZONE}?", moment_text),
+    ),
+}
+
+LABEL = text(_LABELS)
+
+
+def _categories(node: Node) -> tuple[str, ...]:
+    labels = tuple(_label(one) for one in items(node, _LABELS))
+    if not labels or (len(labels) > 1 and set(labels) == {TODO}):
+        raise Wrong(_LABELS)
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            raise Wrong(_LABELS, f"lists {shortened(label)} twice")
+        seen.add(label)
+    return labels
+
+
+def _label(node: Node) -> str:
+    if isinstance(node, Scalar) and node.null:
+        fault = f"lists {node.text}" if node.text else "lists an empty label"
+        raise Wrong(
+            f'{_LABELS}; missing cells are declared by nullable: true, a label null is written "null"', fault
+        )
+    label: str = LABEL.read(node)
+    return label
+
+
+LABELS = Kind(
+    _categories,
+    {"type": "array", "items": dict(LABEL.schema), "minItems": 1, "uniqueItems": True},
+    list,
+)

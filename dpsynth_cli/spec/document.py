@@ -1,0 +1,135 @@
+"""The keys of the whole document, and the effective document that an audit records."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import Any
+
+from dpsynth_cli.spec.columns import COLUMNS
+from dpsynth_cli.spec.evaluate import EPSILON, EVALUATE
+from dpsynth_cli.spec.keys import Key, Kind, Section, as_it_is, written
+from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, text, whole
+from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT
+from dpsynth_cli.spec.paths import INPUT, OUTPUT
+from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
+from dpsynth_cli.spec.reader import Wrong
+from dpsynth_cli.spec.yaml_nodes import Node, Scalar
+
+VERSION = 1
+_MOST_ROWS = 10**10
+_LARGEST_SEED = 2**63 - 1
+_SIGN = r"[\t !#-/:-@\[-`{-~]"  # ASCII, neither letter nor digit nor quotation mark
+_NAME = f"text without / or \\, at most {LONGEST_NAME} characters, such as trips"
+_ROWS = whole(f"noisy, or a whole number from 1 to {_MOST_ROWS}", 1, _MOST_ROWS)
+
+
+def _name(node: Node) -> str:
+    """A name that may also be part of a file's name."""
+    name: str = text(_NAME, LONGEST_NAME).read(node)
+    if "/" in name or "\\" in name:
+        raise Wrong(_NAME)
+    return name
+
+
+def _rows(node: Node) -> int | None:
+    noisy = isinstance(node, Scalar) and node.text == "noisy"
+    return None if noisy else int(_ROWS.read(node))
+
+
+def _delimiter(node: Node) -> str:
+    if isinstance(node, Scalar) and re.fullmatch(_SIGN, node.text):
+        return node.text
+    raise Wrong('one ASCII sign such as ";", "|" or, for a tab, "\\t" (in double quotes)')
+
+
+DPSYNTH = Key(
+    "dpsynth",
+    Kind(whole(f"{VERSION}, the version of the spec", VERSION, VERSION).read, {"const": VERSION}),
+    f"the version of the format: `{VERSION}`",
+    required=True,
+    default=VERSION,
+    of=lambda spec: VERSION,
+)
+NAME = Key(
+    "name",
+    Kind(
+        _name,
+        {"type": SCALARS, "pattern": rf"^(?!\s)[^{CONTROL}/\\]+(?<!\s)$", "maxLength": LONGEST_NAME},
+    ),
+    "the name of the release, in messages, in the ledger, in file names where the output is `-`; no slash, "
+    f"at most {LONGEST_NAME} characters",
+    required=True,
+    default="",
+)
+ROWS = Key(
+    "rows",
+    Kind(
+        _rows,
+        {"anyOf": [{"enum": ["noisy"]}, dict(_ROWS.schema)]},
+        lambda rows: "noisy" if rows is None else rows,
+    ),
+    "how many synthetic rows: `noisy`, which is what the private total says, or a number from 1 to 10^10",
+)
+ROWS_HINT = Key(
+    "rows_hint",
+    whole(f"a whole number from 1 to {_MOST_ROWS}, a public guess", 1, _MOST_ROWS),
+    "a public guess of the number of rows, used to choose depths and cells instead of paying for one. Never "
+    "the true count, unless that is public: a hint is published",
+    of=attrgetter("domain.rows_hint"),
+)
+CSV = Section(
+    "csv",
+    (
+        Key(
+            "multiline",
+            FLAG,
+            "`true` if quoted fields contain line breaks; else one line is one row, whatever is in it",
+            default=False,
+        ),
+        Key(
+            "delimiter",
+            Kind(_delimiter, {"type": "string", "pattern": f"^{_SIGN}$"}),
+            'one ASCII sign, such as `";"` or `"\\t"`',
+            default=",",
+        ),
+    ),
+    "how a CSV file is written",
+    such_as="{multiline: true}",
+)
+SEED = Key(
+    "seed",
+    whole(f"a whole number from 0 to {_LARGEST_SEED}", 0, _LARGEST_SEED),
+    "the seed of the random numbers that place points after the noise, recorded in the audit; default: a "
+    "random one. It is never a seed of noise: noise has none",
+)
+SAMPLING = Section("sampling", (SEED,), "the seed of post-processing", such_as="{seed: 7}", of=as_it_is)
+
+DOCUMENT = (
+    DPSYNTH,
+    NAME,
+    INPUT,
+    OUTPUT,
+    ROWS,
+    ROWS_HINT,
+    PRIVACY,
+    MECHANISM,
+    COLUMNS,
+    CSV,
+    SAMPLING,
+    EVALUATE,
+)
+
+
+def effective(spec: Any) -> dict[str, Any]:
+    """The document that says all of a Spec, defaults too; exact numbers are text."""
+    document = written(DOCUMENT, spec)
+    if not spec.input:
+        del document[INPUT.name]
+    if spec.privacy.epsilon is None:  # by groups: no noise, and nothing to pay with
+        document[ROWS.name] = spec.rows
+        for key in BUDGET:
+            del document[PRIVACY.name][key.name]
+        document[MECHANISM.name][SPLIT.name] = {}
+        del document[EVALUATE.name][EPSILON.name]
+    return document
