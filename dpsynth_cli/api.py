@@ -14,6 +14,7 @@ as public, as a file's schema does.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,7 +47,13 @@ def load_spec(source: str | os.PathLike[str] | Mapping[str, Any], **overrides: A
     in one `dpsynth_cli.errors.UsageError`.
     """
     if isinstance(source, Mapping):
-        return from_document({**source, **overrides})
+        return from_document({**source, **overrides}, "the spec", "Correct this in the dictionary.")
+    unknown = sorted(set(overrides) - {"input", "output", "rows"})
+    if unknown:
+        raise UsageError(
+            f"{', '.join(unknown)}: of a file's keys, input, output and rows can be replaced.",
+            next_step="Change the file, or give the whole spec as a dictionary.",
+        )
     return load_file(os.fspath(source), **overrides)
 
 
@@ -69,7 +76,7 @@ def release(
         ledger = Ledger(ledger_path(None if ledger is None else os.fspath(ledger)))
     with as_file(data, spec.input) as path:
         spec = replace(spec, input=path)
-        if not spec.input:
+        if not spec.input and not spec.mechanism.stream:
             raise UsageError("the spec names no input.", next_step="Give the data, or the key input.")
         if spec.privacy.epsilon is None:
             if engine is not None:
@@ -87,29 +94,37 @@ def sample(
     rows: int | None = None,
     *,
     output: str | os.PathLike[str] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> pd.DataFrame | None:
-    """More rows from a past release, at no cost: written to `output`, or as a data frame without one."""
-    from dpsynth_cli.release.sample import sample as drawn
-    from dpsynth_cli.release.synthesis import read_frame
+    """More rows from a past release, at no cost: written to `output`, or as a data frame without one.
 
+    `rows` None: as many as the release had. `seed` None: a fresh one, so that two calls give other rows.
+    """
+    from dpsynth_cli.release.sample import sample as drawn
+
+    if rows is not None and (not isinstance(rows, int) or rows < 1):
+        raise UsageError(f"the number of rows must be a whole number above 0; it is {rows!r}.", "")
+    seed = secrets.randbits(63) if seed is None else seed
     if output is not None:
         drawn(Path(transcript), os.fspath(output), rows, seed)
         return None
     with TemporaryDirectory(prefix="dpsynth-") as folder:
         path = os.path.join(folder, "rows.parquet")
         drawn(Path(transcript), path, rows, seed)
-        return read_frame(path)
+        import pandas as pd
+
+        return pd.read_parquet(path)
 
 
-def verify(audit: str | os.PathLike[str], *, ledger: str | os.PathLike[str] | None = None) -> list[str]:
+def verify(audit: str | os.PathLike[str], *, ledger: Book = None) -> list[str]:
     """Rebuild a release from its transcript and compare; what was checked, a sentence each.
 
     Raises `dpsynth_cli.errors.VerificationError` at the first thing that does not fit.
     """
     from dpsynth_cli.release.verify import verify as checked
 
-    return checked(Path(audit), ledger=None if ledger is None else os.fspath(ledger))
+    path = ledger.path if isinstance(ledger, Ledger) else ledger
+    return checked(Path(audit), ledger=None if path is None else os.fspath(path))
 
 
 def evaluate(
@@ -149,6 +164,10 @@ def _as_arrow(data: Any) -> pa.Table:
 
     if isinstance(data, pa.Table):
         return data
+    if not hasattr(data, "columns") or not hasattr(data, "dtypes"):
+        raise UsageError(
+            f"the data is a {type(data).__name__}: it must be a path, a data frame or an Arrow table."
+        )
     columns = {}
     for name in data.columns:
         cells = data[name]

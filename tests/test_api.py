@@ -71,3 +71,41 @@ def test_a_spec_without_data_is_refused(people, tmp_path):
     with pytest.raises(UsageError, match="names no input"):
         dpsynth.release(document, ledger=tmp_path / "l.sqlite")
     assert not (tmp_path / "l.sqlite").exists()
+
+
+def test_a_table_of_csv_has_the_declared_types_and_its_labels(people, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spec = people("marginals", "100000")
+    text = spec.read_text().replace('categories: [a, b, "c,d"]', 'categories: [a, NA, "c,d"]')
+    spec.write_text(text + "  day: {type: date, bounds: [2020-01-01, 2020-12-31]}\n  yes: {type: boolean}\n")
+    rows = (tmp_path / "people.csv").read_text().splitlines()
+    more = [line.replace(",b", ",NA") + ",2020-02-03,true" for line in rows[1:]]
+    more = [rows[0] + ",day,yes", *more]
+    (tmp_path / "people.csv").write_text("\n".join(more) + "\n")
+    table = dpsynth.release(spec, ledger=tmp_path / "l.sqlite").table()
+    assert [str(table[name].dtype) for name in ("age", "score", "yes")] == ["Int64", "float64", "boolean"]
+    assert table["day"].dt.year.unique().tolist() == [2020]
+    assert (table["group"] == "NA").sum() > 50
+
+
+def test_what_a_user_can_cause_says_so(people, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spec = people("marginals", "100000")
+    receipt = dpsynth.release(spec, ledger=tmp_path / "l.sqlite")
+    ledger = dpsynth.Ledger(tmp_path / "l.sqlite")
+    checked = dpsynth.verify(receipt.files["audit"], ledger=ledger)
+    assert checked[-1].startswith("the ledger: an unbroken chain")
+    one, other = (dpsynth.sample(receipt.files["transcript"], 50) for _ in range(2))
+    assert not one.equals(other)
+    for wrong in (
+        lambda: dpsynth.sample(receipt.files["transcript"], -1),
+        lambda: dpsynth.sample(receipt.files["transcript"], "5"),
+        lambda: dpsynth.release(spec, [1, 2], ledger=ledger),
+        lambda: dpsynth.load_spec(spec, **{"privacy.epsilon": "0.5"}),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
+    with pytest.raises(UsageError, match=r"the spec: columns\.a\.type") as error:
+        dpsynth.load_spec(dict(dpsynth.load_spec(spec).effective) | {"columns": {"a": {"type": "text"}}})
+    assert "another version" not in str(error.value)
+    assert "guarantee" not in repr(receipt)

@@ -70,7 +70,7 @@ def command(
             "spent": str(last.accountant.spent),
             "charges": [charge.as_json() for charge in last.bill],
             "chosen": last.model.facts,
-            "notes": [*warnings(wanted), *last.model.notes],
+            "notes": [*warnings(wanted), *prediction.notes],
             "prediction": {"reference": like or "uniform"} | prediction.as_json(),
         }
     if data:
@@ -96,6 +96,8 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    for note in report.get("notes", ()):
+        console.print(f"note: {note}", markup=False)
     if "charges" in report:
         _show_questions(console, report)
     if "data" in report:
@@ -127,8 +129,6 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
         seconds, megabytes = (math.ceil(worst["seconds"]), math.ceil(worst["bytes"] / 1e6))
         console.print(f"Takes at most about {seconds:,} s and {megabytes:,} MB, besides reading and writing.")
     _show_prediction(console, report)
-    for note in report["notes"]:
-        console.print(f"note: {note}", markup=False)
 
 
 def _reference(report: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpsynth_cli.domain import CsvOptions
+from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import read_table
 from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
@@ -26,6 +27,8 @@ def compare(
 ) -> dict[str, Any]:
     """The figures, and notes on what could not be had. `metrics` None: all that can."""
     domain = spec.domain
+    if not spec.input:
+        raise UsageError("the spec names no real table.", "", "Name it: --real FILE.")
     target = target or domain.strata
     check_target(domain, target)
     if metrics is not None and CLASSIFIERS in metrics:

@@ -112,7 +112,9 @@ def _summary(audit: Mapping[str, Any]) -> str:
     ]
     if not audit["publishable"]:
         rows.append(("Input", audit.get("input", "")))
-    return f"<h2>What was released</h2><div class=facts>{_table((), rows)}</div>"
+    notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])
+    listed = f"<ul>{notes}</ul>" if notes else ""
+    return f"<h2>What was released</h2><div class=facts>{_table((), rows)}</div>{listed}"
 
 
 def _guarantee(audit: Mapping[str, Any]) -> str:
@@ -242,8 +244,7 @@ def _receipts(audit: Mapping[str, Any]) -> str:
         ("Ledger entry", audit["budget"]["ledger"]["hash"]),
         ("Made by", versions),
     ]
-    notes = "".join(f"<li>{escape(note)}</li>" for note in audit["warnings"])
     return (
-        f"<h2>Receipts</h2><div class=facts>{_table((), rows)}</div>{f'<ul>{notes}</ul>' if notes else ''}"
+        f"<h2>Receipts</h2><div class=facts>{_table((), rows)}</div>"
         "<p class=small>Anybody can check all of this without the data: dpsynth verify.</p>"
     )

@@ -1,8 +1,9 @@
-"""Pure arrays that two or more mechanisms need, tested like a library; nothing here knows a table.
+"""Pure arrays, tested like a library; nothing here knows a table.
 
 partition, consistency, histogram, spikes              trees and histograms of counts, made consistent
 lattice, transport, isotonic                           measures on a lattice, exact minimum-cost flow
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
 projection, spectrum                                   simplex and norms, eigenvalues above noise
+conditional, balance, selection, systematic            proportional fitting, exchanges, choice, even draws
 sampling, decks                                        whole numbers from masses, rows dealt at random
 """

@@ -7,6 +7,7 @@ compared with that table. How close the real release comes depends on how much t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -42,6 +43,7 @@ class Prediction:
     bound: float | None
     seconds: float
     bytes: float
+    notes: list[str]  # of the mechanism, with how often, where not in all runs
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -49,6 +51,7 @@ class Prediction:
             "runs": self.runs,
             "reference_rows": self.reference_rows,
             "errors": self.errors,
+            "notes": self.notes,
             "paper_bound_w1": self.bound,
             "cpu_seconds": self.seconds,
             "memory_bytes": self.bytes,
@@ -69,7 +72,17 @@ def predict(spec: Spec, rows: int, table: Table | None = None, runs: int = 3) ->
         paper_bound(spec, rows),
         _seconds(spec, rows, last),
         _bytes(spec, rows, last),
+        _counted(found),
     ), last
+
+
+def _counted(found: Sequence[Imagined]) -> list[str]:
+    """What the mechanism noted, and in how many runs: a choice by noisy numbers may go both ways."""
+    times = Counter(note for one in found for note in one.model.notes)
+    return [
+        note if many == len(found) else f"In {many} of {len(found)} runs: {note}"
+        for note, many in times.items()
+    ]
 
 
 def errors_of(real: Table, made: Table, spec: Spec, only: Sequence[str] = tuple(TARGETS)) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer, Ask, Asking, Block, Model, Progress, Question, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.publish import Files
-from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
 from dpsynth_cli.trusted.core.prices import Charge
@@ -64,19 +65,33 @@ class Receipt:
     release_id: str
     rows: int
     files: dict[str, str]
-    public: dict[str, Any]
+    public: dict[str, Any] = field(repr=False)
     ledger: dict[str, Any]  # for the steward: the entry of the charge, and what remains
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
-        return read_frame(self.files["output"])
+        if self.files["output"] == "-":
+            raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
+        return read_frame(self.files["output"], from_document(self.public["spec"]).domain)
 
 
-def read_frame(path: str) -> pd.DataFrame:
-    """A synthetic file as a pandas data frame."""
+def read_frame(path: str, omega: Domain) -> pd.DataFrame:
+    """A synthetic file as a pandas data frame, with the declared types."""
     import pandas as pd
 
-    return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)
+    if path.endswith(".parquet"):
+        return pd.read_parquet(path)
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False).replace("", None)
+    kinds = {"integer": "Int64", "continuous": "float64", "boolean": "boolean"}
+    for column in omega:
+        cells = frame[column.name]
+        if column.type in ("date", "datetime"):
+            frame[column.name] = pd.to_datetime(cells, format="ISO8601")
+        elif column.type == "boolean":
+            frame[column.name] = cells.map({"true": True, "false": False}).astype("boolean")
+        elif column.type in kinds:
+            frame[column.name] = pd.to_numeric(cells).astype(kinds[column.type])
+    return frame
 
 
 def run(spec: Spec, ask: Ask, bill: Bill) -> Outcome:

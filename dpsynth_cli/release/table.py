@@ -50,14 +50,14 @@ def release(
             refunding(spec, ledger, journal.release_id, journal),
         ):
             engine.check(scan)
-            return _finish(spec, ledger, files, scan, journal, progress, engine)
+            return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         engine.check(scan)
         with (
             closing(Journal.begin(spec, files, ledger)) as journal,
             refunding(spec, ledger, journal.release_id, journal),
         ):
-            return _finish(spec, ledger, files, scan, journal, progress, engine)
+            return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -71,7 +71,7 @@ def _check_whole(spec: Spec) -> None:
         )
 
 
-def _finish(
+def _ask_and_publish(
     spec: Spec,
     ledger: Ledger,
     files: Files,

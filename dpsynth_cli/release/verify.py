@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.numbers import shown
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.release.publish import Files
@@ -42,7 +43,7 @@ def verify(
     spec, outcome = replay(recorded, progress)
     accountant = outcome.accountant
     findings = [
-        f"the bill: {len(outcome.charges)} charges, {accountant.spent} of {accountant.total} "
+        f"the bill: {len(outcome.charges)} charges, {shown(accountant.spent)} of {shown(accountant.total)} "
         f"{accountant.currency}"
     ]
     with TemporaryDirectory() as folder:
@@ -87,6 +88,10 @@ def load_audit(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"cannot read the audit {path}: {error.strerror}.", "") from None
     except ValueError:
+        if path.suffix != ".json":
+            raise UsageError(
+                f"{path} is not an audit.", "", "Give the .audit.json or .audit.public.json of the release."
+            ) from None
         raise VerificationError(f"{path} is not JSON: it was cut off or edited.", "") from None
     if not isinstance(audit, dict) or audit.get("dpsynth_audit") != 1:
         raise VerificationError(f"{path} is not an audit of dpsynth, version 1.", "")

@@ -78,16 +78,23 @@ def load_spec(
     return spec
 
 
-def from_document(document: Any, *, registry: Mapping[str, Mechanism] | None = None) -> Spec:
-    """The Spec of an effective or public document, as an audit or a transcript records it."""
-    tree = from_json(_columns_by_name(document), Place("the recorded spec"))
+def from_document(
+    document: Any,
+    called: str = "the recorded spec",
+    next_step: str = "It was edited, or comes from another version of dpsynth.",
+    *,
+    registry: Mapping[str, Mechanism] | None = None,
+) -> Spec:
+    """The Spec of an effective or public document, as an audit or a transcript records it, or of a dictionary
+    with the keys of a file; `called` is what mistakes call it."""
+    tree = from_json(_columns_by_name(document), Place(called))
     if not isinstance(tree, Keys):
-        raise UsageError("The recorded spec is not a spec.")
+        raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
     public = "input" not in tree.entries
     spec = _read(tree, mistakes, "", mechanisms() if registry is None else registry, public)
     if spec is None:
-        raise _refusal(mistakes, "It was edited, or comes from another version of dpsynth.")
+        raise _refusal(mistakes, next_step)
     return spec
 
 

@@ -75,7 +75,7 @@ def test_without_the_real_table_the_stewards_page_says_so(dpsynth, pages, tmp_pa
 def test_what_cannot_be_shown_is_said(dpsynth, pages):
     for words, code, said in (
         (["nothing.json"], 5, "cannot read the audit"),
-        (["spec.yaml"], 4, "is not JSON"),
+        (["spec.yaml"], 2, "is not an audit"),
         (["out/trips.audit.public.json", "--real", "trips.csv"], 2, "shows nothing of the real table"),
         (["out/trips.audit.json", "--synthetic", "gone.csv"], 5, "there is no file gone.csv"),
         (["out/trips.audit.json", "-o", "no/such/folder.html"], 5, "cannot write no/such/folder.html"),

@@ -200,7 +200,7 @@ def test_what_was_paid_for_is_the_utility_of_the_entry_and_nothing_else_is(dpsyn
         (["out/people.audit.json", "--sector", "Fun"], 2, "--sector is Fun; it must be one of Technology"),
         (["gone.json"], 5, "cannot read the audit gone.json"),
         (["out/people.audit.json", "-o", "nowhere"], 5, "there is no folder nowhere."),
-        (["spec.yaml"], 4, "spec.yaml is not JSON"),
+        (["spec.yaml"], 2, "spec.yaml is not an audit"),
     ],
 )
 def test_what_cannot_be_recorded_is_said(dpsynth, people, words, code, said):

@@ -77,7 +77,7 @@ def lines(rows: int) -> str:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="address space is measured in /proc")
 def test_a_file_ten_times_larger_than_the_memory_left_is_released(tmp_path):
-    room = 12 * 2**20
+    room = 18 * 2**20
     # As many cells for both, and no utility: its sample of rows is larger than a batch here.
     spec = SPEC.replace("marginals", "marginals, depth: 10") + "evaluate: {metrics: none}\n"
     (tmp_path / "spec.yaml").write_text(spec)

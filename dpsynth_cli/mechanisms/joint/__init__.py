@@ -49,7 +49,8 @@ MOST_CATEGORIES = 2**14  # of a column
 
 FALLBACK = (
     "At this epsilon and number of rows and columns, noise would hide which columns are linked: columns are "
-    "independent (within a class), as in marginals."
+    "independent (within a class), as in marginals. A delta, fewer columns or more epsilon would help; with "
+    "few rows try mechanism.name: factor."
 )
 
 

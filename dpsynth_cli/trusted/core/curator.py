@@ -72,7 +72,7 @@ def open_curator(rows: Rows, bill: Bill, source: SystemSource, journal: Journal)
                 if len(exact) != sum(charge.lengths):
                     raise FileError("the number of rows changed while they were read.", "")
                 if isinstance(charge.question.statistic, RowScores):
-                    exact = mixed(exact, len(charge.question.statistic.weights), source)
+                    exact = shuffled(exact, len(charge.question.statistic.weights), source)
                 noisy = exact + noise_for(charge, bill.omega, source)
                 given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
             journal.record(fresh, given)
@@ -82,7 +82,7 @@ def open_curator(rows: Rows, bill: Bill, source: SystemSource, journal: Journal)
     return Asking(answer, bill.sd)
 
 
-def mixed(scores: Ints, r: int, source: Words) -> Ints:
+def shuffled(scores: Ints, r: int, source: Words) -> Ints:
     """Rows of r integers in a secret random order.
 
     Claim: the result's distribution is a function of the rows as a set. The order in which rows are read is

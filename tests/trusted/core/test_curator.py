@@ -25,7 +25,7 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
-from dpsynth_cli.trusted.core.curator import mixed, noise_for, open_curator
+from dpsynth_cli.trusted.core.curator import noise_for, open_curator, shuffled
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.noise.words import SystemSource, system_source
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -217,11 +217,11 @@ def row_scores(rows: int) -> Question:
 
 def test_row_scores_come_in_another_order_each_time():
     exact = np.arange(2000)
-    one, other = (mixed(exact, 2, system_source()).reshape(-1, 2) for _ in range(2))
+    one, other = (shuffled(exact, 2, system_source()).reshape(-1, 2) for _ in range(2))
     assert (one[:, 1] == one[:, 0] + 1).all()  # rows stay whole
     assert (np.sort(one[:, 0]) == np.arange(0, 2000, 2)).all()
     assert (one != other).any()
-    places = np.array([np.flatnonzero(mixed(exact, 2, system_source()) == 0)[0] for _ in range(400)])
+    places = np.array([np.flatnonzero(shuffled(exact, 2, system_source()) == 0)[0] for _ in range(400)])
     assert abs(places.mean() - 999) < 6 * 577 / 20  # the first row is anywhere
 
 
