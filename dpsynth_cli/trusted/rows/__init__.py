@@ -1,8 +1,9 @@
 """Files to codes: total functions of one cell, whatever is in it.
 
 read         which format a path means
-csv          CSV, gzip, pipes; csv_lines: bytes to cells, one line a record
-parquet      files and folders; parquet_form: what a file says of itself
+csv          CSV, gzip, pipes; csv_stream: bytes to lines; csv_lines: lines to cells, one a record
+parquet      files and folders; parquet_form, parquet_pages: what a file says of itself; parquet_plan: how
+             its text is read
 scan         pieces that can be passed over again
 text         cells of text by one grammar; values: by the declared type; encode: to codes
 sample       rows kept for the steward's figures; problems: cells that are not as declared

@@ -1,4 +1,4 @@
-"""CSV, plain, gzipped or on standard input: one record a line, whatever is in it (`lines.py`).
+"""CSV, plain, gzipped or on standard input: one record a line, whatever is in it (`csv_lines.py`).
 
 What a record contains cannot raise, print, or change another record.
 """
@@ -20,6 +20,7 @@ import pyarrow as pa
 from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
 from dpsynth_cli.trusted.rows import csv_lines as lines
+from dpsynth_cli.trusted.rows.csv_stream import Joined, Until, cut_lines, line_blocks, skip_line
 from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.scan import (
     Piece,
@@ -107,7 +108,7 @@ class CsvScan:
             start = self._header
             while start < self._stamp[0]:
                 raw.seek(start + size)
-                lines.skip_line(raw, self._max_line)
+                skip_line(raw, self._max_line)
                 part = copy(self)
                 part.path = os.path.abspath(self.path)
                 part._range = start, min(raw.tell(), self._stamp[0])
@@ -128,7 +129,7 @@ class CsvScan:
                     stream.readline(MAX_HEADER + 1)
                 else:
                     raw.seek(self._range[0])
-                    stream = io.BufferedReader(lines.Until(raw, self._range[1]))
+                    stream = io.BufferedReader(Until(raw, self._range[1]))
                 yield from self._blocks(raw, stream, self._range[0] if self._range else 0)
             check_unchanged(self.path, self._stamp)
 
@@ -149,11 +150,17 @@ class CsvScan:
         block = self._block
         if self.size is not None and not isinstance(stream, gzip.GzipFile):
             block = min(block, max(self.size, 2**16))  # a small file needs no more room than it has bytes
-        if self.csv.multiline:
-            stream = io.BufferedReader(lines.Joined(stream, self._delimiter, block, self._max_line))
-        for data, ruined in lines.line_blocks(stream, block, self._max_line):
+        if self._stream is None:
+            stream = self._records(stream, block)
+        for data, ruined in line_blocks(stream, block, self._max_line):
             before, at = at, raw.tell()
             yield Piece(data, at - before, ruined)
+
+    def _records(self, stream: Any, block: int) -> Any:
+        """A stream in which every line break ends a record."""
+        if not self.csv.multiline:
+            return stream
+        return io.BufferedReader(Joined(stream, self._delimiter, block, self._max_line))
 
     def _decompressed(self, raw: Any) -> Any:
         if self.path.lower().endswith(".gz"):
@@ -161,9 +168,9 @@ class CsvScan:
         return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
 
     def _copied(self, stream: BinaryIO) -> BinaryIO:
-        """What follows the header, in a file that only this process can find."""
+        """The records after the header, as far as they count, in a file that only this process can find."""
         copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
-        while chunk := stream.read(2**20):
+        for chunk in cut_lines(self._records(stream, self._block), self._max_line):
             try:
                 copy.write(chunk)
                 copy.flush()

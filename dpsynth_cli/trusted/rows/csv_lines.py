@@ -14,10 +14,8 @@ missing values. A blank line is a row of empty cells.
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -46,124 +44,6 @@ def split_line(line: bytes, delimiter: bytes) -> list[bytes]:
             return fields
         at = match.end()
     return line.split(delimiter)
-
-
-def line_blocks(stream: BinaryIO, block: int, max_line: int) -> Iterator[tuple[bytearray, int]]:
-    """Whole lines, about `block` bytes at a time, each ended by a newline, and the number left out.
-
-    Left out, never held in memory and counted are the lines longer than `max_line` bytes.
-    """
-    carry = b""
-    while True:
-        data = bytearray(len(carry) + block)
-        data[: len(carry)] = carry
-        with memoryview(data) as room:
-            read = stream.readinto(room[len(carry) :])  # type: ignore[attr-defined]
-        del data[len(carry) + read :]
-        if not read:
-            data += b"\n" if carry else b""
-        end = data.rfind(b"\n") + 1
-        carry = bytes(data[end:])
-        del data[end:]
-        data, too_long = without_long_lines(data, max_line)
-        if len(carry) > max_line:
-            too_long += 1
-            carry = b""
-            skip_line(stream, max_line)
-        if data or too_long:
-            yield data, too_long
-        if not read:
-            return
-
-
-def skip_line(stream: BinaryIO, at_once: int) -> None:
-    """Go to the start of the next line, and hold no more than so many bytes of this one."""
-    while (rest := stream.readline(at_once + 1)) and not rest.endswith(b"\n"):
-        pass
-
-
-class Until(io.RawIOBase):
-    """A file as if it ended earlier."""
-
-    def __init__(self, raw: io.FileIO, end: int) -> None:
-        self._raw, self._end = raw, end
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int | None:  # type: ignore[no-untyped-def]
-        return self._raw.readinto(memoryview(buffer)[: max(0, self._end - self._raw.tell())])
-
-
-def without_long_lines(data: bytearray, max_line: int) -> tuple[bytearray, int]:
-    """The lines of at most `max_line` bytes, and how many longer ones there were."""
-    at, kept, too_long = 0, 0, 0
-    short = bytearray()
-    while len(data) - at > max_line:
-        last = data.rfind(b"\n", at, at + max_line + 1)
-        if last < 0:
-            short += data[kept:at]
-            at = kept = data.find(b"\n", at) + 1
-            too_long += 1
-        else:
-            at = last + 1
-    return (short + data[kept:], too_long) if too_long else (data, 0)
-
-
-class Joined(io.RawIOBase):
-    """A stream in which a line break inside a quoted field is a space: for files declared multiline.
-
-    Here damage can spread: a quote at the start of a field that should not be there takes the lines
-    up to the next closing quote into its own record. One that is not closed within `limit` bytes is
-    an ordinary character.
-    """
-
-    def __init__(self, stream: BinaryIO, delimiter: bytes, block: int, limit: int) -> None:
-        self._stream, self._block, self._limit = stream, block, limit
-        self._opening = re.compile(rb"(?<=[\n" + re.escape(delimiter) + rb'])"')
-        self._held = bytearray(b"\n")  # what is undecided, after the byte before it
-        self._ready = memoryview(b"")
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
-        while not self._ready and not self._ended:
-            self._join()
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _join(self) -> None:
-        chunk = self._stream.read(self._block)
-        self._ended = not chunk
-        data, at = self._held + chunk, 1
-        while opening := self._opening.search(data, at):
-            start = opening.start()
-            end = self._closing(data, start)
-            if end is None:
-                at = start
-                break
-            if end > 0:
-                data[start:end] = data[start:end].replace(b"\n", b" ")
-            at = end or start + 1
-        else:
-            at = len(data)
-        self._ready = memoryview(bytes(data[1:at]))
-        self._held = data[at - 1 :]
-
-    def _closing(self, data: bytearray, start: int) -> int | None:
-        """One past the quote that closes the one at `start`; 0 if there is none, None if not yet known."""
-        at, limit = start + 1, start + self._limit
-        while (quote := data.find(b'"', at, limit)) >= 0:
-            if quote + 1 == len(data) and not self._ended:
-                return None
-            if data[quote + 1 : quote + 2] != b'"':
-                return quote + 1
-            at = quote + 2
-        return 0 if self._ended or len(data) >= limit else None
 
 
 def cells(

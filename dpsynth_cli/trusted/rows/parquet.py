@@ -1,8 +1,8 @@
 """Parquet: one file, or a folder of them.
 
-What a cell takes in memory is bounded: text is read by its distinct labels, so that a long one is never
-written out row by row; pages of text have a limit (`parquet_form.py`); and labels too long to say anything
-are cut as soon as they are read.
+What a cell takes in memory is bounded: how many rows of a text are read at a time follows from its pages,
+which have a limit (`parquet_plan.py`); and cells too long to say anything are cut as soon as they are read.
+Columns that are read in batches of other sizes are put together again here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ import pyarrow as pa
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.rows.encode import Codes
-from dpsynth_cli.trusted.rows.parquet_form import check_pages, delta_columns, footer, group_rows, text_bytes
+from dpsynth_cli.trusted.rows.parquet_form import byte_arrays, footer
+from dpsynth_cli.trusted.rows.parquet_plan import BATCH, TEXT, Group, plan, power_of_two
 from dpsynth_cli.trusted.rows.scan import (
     Piece,
     Scan,
@@ -32,35 +35,32 @@ from dpsynth_cli.trusted.rows.scan import (
 from dpsynth_cli.trusted.rows.text import LONGEST, shortened
 from dpsynth_cli.trusted.rows.values import readable
 
-BATCH = 2**17  # rows of a Parquet file in one piece
-VALUES = 2**22  # and its cells, at most: memory does not grow with the number of columns
-TEXT = 2**25  # and the bytes of its text, as far as that follows from the row group's
-DELTA = 2**8  # rows, where a cell may take more than its part of the page
+VALUES = 2**22  # cells of a piece, at most: memory does not grow with the number of columns
 BUFFER = 2**20  # bytes of each column that are read ahead
 
 
 @dataclass(frozen=True)
 class _File:
-    """Some row groups of a file: the number of the first, and how many rows each has.
+    """Some row groups of a file: the number of the first, and how each is read.
 
-    `text` are the columns of text, which are read by their distinct labels but for those in `delta`, and
-    `text_bytes` what they take in each row group; `zones` are the time zones in which times are compared with
-    categories.
+    `text` are the columns of text; `zones` are the time zones in which times are compared with categories.
     """
 
     path: Path
     stamp: tuple[int, int]
     first: int
-    groups: tuple[int, ...]
+    groups: tuple[Group, ...]
     bytes_a_row: float
     text: list[str]
-    text_bytes: tuple[int, ...]
-    delta: tuple[tuple[str, ...], ...]
     zones: dict[str, str]
 
     @property
+    def rows(self) -> int:
+        return sum(group.rows for group in self.groups)
+
+    @property
     def size(self) -> int:
-        return round(sum(self.groups) * self.bytes_a_row)
+        return round(self.rows * self.bytes_a_row)
 
 
 class ParquetScan:
@@ -84,7 +84,7 @@ class ParquetScan:
         return narrow
 
     def count_rows(self) -> int:
-        return sum(sum(file.groups) for file in self._files)
+        return sum(file.rows for file in self._files)
 
     def pieces(self) -> Iterator[Piece]:
         """Batches; small ones, of small files or row groups, are joined: each costs as much as many rows."""
@@ -103,40 +103,29 @@ class ParquetScan:
     @property
     def _most(self) -> int:
         """Rows of a piece, at most."""
-        return min(BATCH, max(1, VALUES // max(1, len(self.columns))))
+        return min(BATCH, power_of_two(VALUES // max(1, len(self.columns))))
 
     def _batches(self) -> Iterator[Piece]:
         for file in self._files:
             check_unchanged(file.path, file.stamp)
             with reading(str(file.path), ""), ExitStack() as stack:
-                about, opened = footer(file.path), {}
-                for i, rows in enumerate(file.groups):
-                    labels = tuple(n for n in self._text(file) if n not in file.delta[i])
-                    if labels not in opened:
-                        opened[labels] = stack.enter_context(_opened(file.path, about, labels))
-                    most = min(self._most, TEXT * rows // max(1, file.text_bytes[i]))
-                    if len(labels) < len(self._text(file)):
-                        most = min(most, DELTA)
-                    for batch in opened[labels].iter_batches(
-                        max(1, most), row_groups=[file.first + i], columns=self._names
-                    ):
-                        yield Piece(self._tidy(batch, file), round(len(batch) * file.bytes_a_row))
+                opened = _Opened(file.path, stack)
+                for i, group in enumerate(file.groups, file.first):
+                    for batch in self._group(opened, i, group, file):
+                        yield Piece(batch.select(self._names), round(len(batch) * file.bytes_a_row))
             check_unchanged(file.path, file.stamp)
 
-    def _text(self, file: _File) -> list[str]:
-        return [column.name for column in self.columns if column.name in file.text]
-
-    def _tidy(self, batch: pa.RecordBatch, file: _File) -> pa.RecordBatch:
-        """The same rows without cells of text too long to say anything, and with times in their zones."""
-        cells = []
-        for column, array in zip(self.columns, map(batch.column, self._names), strict=True):
-            if column.name in file.text:
-                labels = (len(label.encode()) for label in column.categories)
-                array = shortened(array, max(LONGEST, *labels, 0))
-            if column.name in file.zones:
-                array = array.cast(pa.timestamp(array.type.unit, file.zones[column.name]))
-            cells.append(array)
-        return pa.RecordBatch.from_arrays(cells, self._names)
+    def _group(self, opened: _Opened, number: int, group: Group, file: _File) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group, each column read in batches of its size."""
+        by_size: dict[int, list[Column]] = {}
+        for column in self.columns:
+            by_size.setdefault(min(self._most, group.batch.get(column.name, self._most)), []).append(column)
+        streams = []
+        for size, columns in sorted(by_size.items(), reverse=True):
+            names = [column.name for column in columns]
+            batches = opened.batches(number, size, names, [name for name in names if name in group.labels])
+            streams.append(map(_tidy, batches, repeat(columns), repeat(file)))
+        return reduce(_beside, streams)
 
     @property
     def _names(self) -> list[str]:
@@ -148,7 +137,7 @@ class ParquetScan:
             while start < len(file.groups):
                 end, rows = start, 0
                 while end < len(file.groups) and rows * file.bytes_a_row < size:
-                    rows += file.groups[end]
+                    rows += file.groups[end].rows
                     end += 1
                 part = copy(self)
                 own = replace(
@@ -156,8 +145,6 @@ class ParquetScan:
                     path=file.path.absolute(),
                     first=file.first + start,
                     groups=file.groups[start:end],
-                    text_bytes=file.text_bytes[start:end],
-                    delta=file.delta[start:end],
                 )
                 part._files = [own]
                 yield part
@@ -176,6 +163,7 @@ class ParquetScan:
         with reading(str(path), NOTHING_SPENT):
             about = footer(path)
             stored, plain = _stored_schema(path), about.schema.to_arrow_schema()
+            loose = byte_arrays(about, [column.name for column in self.columns])
         for schema in (stored, plain):
             check_names(str(path), self.columns, schema.names, show=True)
         text, zones = [], {}
@@ -188,39 +176,100 @@ class ParquetScan:
                 )
             if pa.types.is_string(bare) or pa.types.is_binary(bare):
                 text.append(column.name)
+            elif pa.types.is_decimal(bare) and column.name in loose:
+                raise FileError(
+                    f"column {column.name!r} of {path} is {type} in cells that differ in length "
+                    "(BYTE_ARRAY), which cannot be read.",
+                    next_step="Write the column with cells of one length, as pyarrow does, or leave it out "
+                    "of `columns` in the spec.",
+                )
             type = type.value_type if pa.types.is_dictionary(type) else type
             if column.categorical and pa.types.is_timestamp(type) and type.tz:
                 zones[column.name] = type.tz
         with reading(str(path), NOTHING_SPENT):
-            groups, sizes = group_rows(about), text_bytes(about, text)
-            delta = delta_columns(about, text)
-            check_pages(path, about, text)
-        return _File(path, stamp, 0, groups, stamp[0] / max(1, sum(groups)), text, sizes, delta, zones)
+            groups = plan(path, about, text)
+        return _File(path, stamp, 0, groups, stamp[0] / max(1, about.num_rows), text, zones)
 
 
-def _opened(path: Path, about: Any, labels: Sequence[str]) -> Any:
-    """The file, with these columns to be read by their labels."""
-    from pyarrow import parquet
+class _Opened:
+    """A file that is read in several ways at once: pyarrow needs an opening for each."""
 
-    return parquet.ParquetFile(
-        path,
-        metadata=about,
-        read_dictionary=list(labels),
-        buffer_size=BUFFER,
-        pre_buffer=False,  # read as it is decoded: else a whole row group's bytes are held at once
-        coerce_int96_timestamp_unit="us",
-    )
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._path, self._about, self._stack = path, footer(path), stack
+        self._ways: dict[tuple[int, tuple[str, ...]], Any] = {}
+
+    def batches(
+        self, group: int, rows: int, names: Sequence[str], labels: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """A row group's columns of these names, so many rows at a time, some by their labels."""
+        from pyarrow import parquet
+
+        way = rows, tuple(labels)
+        if way not in self._ways:
+            self._ways[way] = self._stack.enter_context(
+                parquet.ParquetFile(
+                    self._path,
+                    metadata=self._about,
+                    read_dictionary=list(labels),
+                    buffer_size=BUFFER,
+                    pre_buffer=False,  # read as it is decoded: else a whole row group's bytes are held
+                    coerce_int96_timestamp_unit="us",
+                )
+            )
+        batches: Iterator[pa.RecordBatch] = self._ways[way].iter_batches(
+            rows, row_groups=[group], columns=names
+        )
+        return batches
+
+
+def _tidy(batch: pa.RecordBatch, columns: Sequence[Column], file: _File) -> pa.RecordBatch:
+    """The same rows without cells of text too long to say anything, and with times in their zones."""
+    cells = []
+    for column in columns:
+        array = batch.column(column.name)
+        if column.name in file.text:
+            labels = (len(label.encode()) for label in column.categories)
+            array = shortened(array, max(LONGEST, *labels, 0))
+        if column.name in file.zones:
+            array = array.cast(pa.timestamp(array.type.unit, file.zones[column.name]))
+        cells.append(array)
+    return pa.RecordBatch.from_arrays(cells, [column.name for column in columns])
+
+
+def _beside(wide: Iterator[pa.RecordBatch], narrow: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches with the columns of both, of the same rows: those of `narrow` lie inside those of `wide`."""
+    for batch in wide:
+        at = end = size = 0
+        held: list[pa.RecordBatch] = []
+        while end < len(batch):
+            held.append(next(narrow))
+            end, size = end + len(held[-1]), size + held[-1].nbytes
+            if end < len(batch) and size < TEXT:
+                continue
+            for part in _whole(held):
+                same = batch.slice(at, len(part))
+                yield pa.RecordBatch.from_arrays(
+                    [*same.columns, *part.columns], [*same.schema.names, *part.schema.names]
+                )
+                at += len(part)
+            held, size = [], 0
 
 
 def _joined(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """The same rows in one piece; as they are where Arrow cannot: whether it can depends on the rows."""
-    if len(pieces) == 1:
-        return pieces
-    try:
-        whole = pa.Table.from_batches([piece.data for piece in pieces]).combine_chunks().to_batches()
-    except pa.ArrowException:  # together, the labels are more than an array holds
-        return pieces
+    """The same rows in one piece, if Arrow can."""
+    whole = _whole([piece.data for piece in pieces])
     return [Piece(whole[0], sum(piece.size for piece in pieces))] if len(whole) == 1 else pieces
+
+
+def _whole(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows in one batch; as they are where Arrow cannot: whether it can depends on the rows."""
+    if len(batches) == 1:
+        return batches
+    try:
+        whole: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    except pa.ArrowException:  # together, the labels are more than an array holds
+        return batches
+    return whole if len(whole) == 1 else batches
 
 
 def _stored_schema(file: Path) -> pa.Schema:

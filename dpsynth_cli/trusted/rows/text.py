@@ -61,7 +61,7 @@ def to_floats(array: pa.Array) -> NDArray[np.float64]:
     if array.type != pa.float64():
         array = array.cast(pa.float64(), safe=False)
     floats: NDArray[np.float64] = to_numpy(array, math.nan)
-    # One kind of NaN: what numpy makes of a signalling one depends on its place in the batch.
+    # One kind of NaN: what numpy.fmax makes of a signalling one depends on its place in the batch.
     unknown = np.isnan(floats)
     return np.where(unknown, np.nan, floats) if unknown.any() else floats
 

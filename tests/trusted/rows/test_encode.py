@@ -31,6 +31,7 @@ from dpsynth_cli.trusted.rows.text import (
     Kernel,
     instants,
     numbers,
+    to_floats,
 )
 from dpsynth_cli.trusted.rows.text import days as days_of
 from dpsynth_cli.trusted.rows.values import readable
@@ -531,3 +532,10 @@ def test_every_nan_is_missing_wherever_it_stands_in_the_batch(bits, nullable, ty
             codes = encode_arrow(pa.array(values.view(np.float64), from_pandas=False), column)
             assert codes[place] == (column.size if nullable else 0)
             assert (np.delete(codes, place) == rest).all()
+
+
+def test_numpy_makes_the_same_of_every_nan_wherever_it_stands():
+    """Of a signalling one it does not: in a register of eight it is passed over, after the last it stays."""
+    for rows in range(1, 18):
+        cells = pa.array(np.full(rows, 0x7FF0000000000001, np.uint64)).view(pa.float64())
+        assert np.fmax(to_floats(cells), 0.0).tolist() == [0.0] * rows

@@ -25,6 +25,7 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.trusted.rows import csv as read_csv
 from dpsynth_cli.trusted.rows import csv_lines as lines
 from dpsynth_cli.trusted.rows import parquet as read_parquet
+from dpsynth_cli.trusted.rows.csv_stream import line_blocks
 from dpsynth_cli.trusted.rows.problems import count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
 
@@ -235,7 +236,7 @@ def test_a_long_line_is_never_held_in_memory():
             return size
 
     tracemalloc.start()
-    found = list(lines.line_blocks(io.BufferedReader(Endless()), 2**16, 2**14))
+    found = list(line_blocks(io.BufferedReader(Endless()), 2**16, 2**14))
     assert found == [(bytearray(), 1)]
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
