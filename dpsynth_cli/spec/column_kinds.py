@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dpsynth_cli.numbers import CLOCK, DAY, ZONE, day, day_text, moment, moment_text
 from dpsynth_cli.spec.keys import Kind
 from dpsynth_cli.spec.kinds import decimal, items, text
-from dpsynth_cli.spec.reader import TODO, Wrong
+from dpsynth_cli.spec.reader import TO_FILL_IN, Wrong
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar, shortened
 
 MOST_EXACT = 2**53  # whole numbers up to here are exact in a float64
@@ -71,7 +71,7 @@ LABEL = text(_LABELS)
 
 def _categories(node: Node) -> tuple[str, ...]:
     labels = tuple(_label(one) for one in items(node, _LABELS))
-    if not labels or (len(labels) > 1 and set(labels) == {TODO}):
+    if not labels or (len(labels) > 1 and set(labels) == {TO_FILL_IN}):
         raise Wrong(_LABELS)
     seen: set[str] = set()
     for label in labels:

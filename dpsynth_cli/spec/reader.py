@@ -13,7 +13,7 @@ from typing import Any
 from dpsynth_cli.spec.keys import Key, Section
 from dpsynth_cli.spec.yaml_nodes import Items, Keys, Mistake, Node, Refused, Scalar, dotted, shortened, shown
 
-TODO = "?"  # what `dpsynth init` writes where only a person knows the value
+TO_FILL_IN = "?"  # what `dpsynth init` writes where only a person knows the value
 
 
 class Wrong(Exception):
@@ -152,7 +152,7 @@ def _state(node: Node) -> str:
     if _null(node):
         return "is empty"
     inside = node.nodes if isinstance(node, Items) else (node,)
-    if inside and all(isinstance(one, Scalar) and one.text == TODO for one in inside):
+    if inside and all(isinstance(one, Scalar) and one.text == TO_FILL_IN for one in inside):
         return "is still to be filled in"
     return f"is {shown(node)}"
 
