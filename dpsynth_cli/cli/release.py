@@ -117,17 +117,20 @@ def _tell(receipt: Receipt) -> None:
     typer.echo(f"                   {files['public_audit']}")
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")
     spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
-    typer.echo(f"  spent: {spent}{_left(ledger, public['budget']['currency'])}")
+    typer.echo(f"  spent: {spent}{_left(ledger)}")
     for note in public["warnings"]:
         typer.echo(f"  note: {note}")
 
 
-def _left(ledger: dict[str, str | None], currency: str) -> str:
+def _left(ledger: dict[str, str | None]) -> str:
     from fractions import Fraction
 
     from dpsynth_cli.numbers import shown
 
     if ledger["remaining"] is None:
         return " (no grant: recorded, not limited)"
-    unit = f" {currency}" if ledger["conversion"] is None else ""
-    return f"; {shown(Fraction(ledger['remaining']), up=False)}{unit} left"
+    left = shown(Fraction(ledger["remaining"]), up=False)
+    if "remaining_epsilon" not in ledger:
+        return f"; epsilon = {left} left"
+    worth = shown(Fraction(ledger["remaining_epsilon"] or 0), up=False, digits=6)
+    return f"; rho = {left} left (epsilon {worth} at the grant's delta)"

@@ -212,12 +212,21 @@ class Ledger:
 
     def receipt(self, dataset: str, release_id: str) -> dict[str, Any]:
         """For the steward's copy: the entry of a charge and what remains. Both count failed attempts, too."""
-        remaining = self.balance(dataset).remaining
-        return {
+        balance, charge = self.balance(dataset), self.find(release_id)[0]
+        grant, remaining = balance.grant, balance.remaining
+        receipt = {
             "confidential": True,
-            "entry": self.find(release_id)[0].number,
+            "entry": charge.number,
             "remaining": None if remaining is None else str(remaining),
         }
+        if (
+            grant is None
+            or grant.delta is None
+            or remaining is None
+            or charge.payload["currency"] == "unbounded"
+        ):
+            return receipt
+        return receipt | {"remaining_epsilon": str(grant.epsilon_of(remaining))}
 
     def charged_at(self, release_id: str) -> float:
         """When a release was charged, in seconds since 1970: before it read a row, and the same if it was
