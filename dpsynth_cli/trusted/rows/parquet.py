@@ -7,7 +7,7 @@ Columns that are read in batches of other sizes are put together again here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -124,7 +124,8 @@ class ParquetScan:
         for size, columns in sorted(by_size.items(), reverse=True):
             names = [column.name for column in columns]
             batches = opened.batches(number, size, names, [name for name in names if name in group.labels])
-            streams.append(map(_tidy, batches, repeat(columns), repeat(file)))
+            longest = {column.name: _longest(column) for column in columns if column.name in file.text}
+            streams.append(map(_tidy, batches, repeat(longest), repeat(file.zones)))
         return reduce(_beside, streams)
 
     @property
@@ -222,18 +223,21 @@ class _Opened:
         return batches
 
 
-def _tidy(batch: pa.RecordBatch, columns: Sequence[Column], file: _File) -> pa.RecordBatch:
+def _longest(column: Column) -> int:
+    """How long a cell of text can be that says something."""
+    return max(LONGEST, *(len(label.encode()) for label in column.categories), 0)
+
+
+def _tidy(batch: pa.RecordBatch, longest: Mapping[str, int], zones: Mapping[str, str]) -> pa.RecordBatch:
     """The same rows without cells of text too long to say anything, and with times in their zones."""
     cells = []
-    for column in columns:
-        array = batch.column(column.name)
-        if column.name in file.text:
-            labels = (len(label.encode()) for label in column.categories)
-            array = shortened(array, max(LONGEST, *labels, 0))
-        if column.name in file.zones:
-            array = array.cast(pa.timestamp(array.type.unit, file.zones[column.name]))
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        if name in longest:
+            array = shortened(array, longest[name])
+        if name in zones:
+            array = array.cast(pa.timestamp(array.type.unit, zones[name]))
         cells.append(array)
-    return pa.RecordBatch.from_arrays(cells, [column.name for column in columns])
+    return pa.RecordBatch.from_arrays(cells, batch.schema.names)
 
 
 def _beside(wide: Iterator[pa.RecordBatch], narrow: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""What a Parquet file says about itself in its footer: its types and the sizes of its row groups.
+"""What a Parquet file says about itself in its footer.
 
 **Labels are numbered in 32 bits**, whatever the writer's own schema says. Beside the Parquet types a writer
 stores its Arrow schema, and pyarrow would number the labels of a pandas category by the type named there: one
@@ -38,11 +38,6 @@ def footer(path: str | Path) -> Any:
     before, key, after = about.rpartition(_KEY)  # what rows leave in a footer stands before it
     about = before + key.lower() + after
     return parquet.read_metadata(pa.BufferReader(_MAGIC + about + struct.pack("<I", length) + _MAGIC))
-
-
-def group_rows(about: Any) -> tuple[int, ...]:
-    """The number of rows of each row group."""
-    return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
 
 
 def byte_arrays(about: Any, names: Sequence[str]) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -106,6 +108,18 @@ def test_damaged_page_headers_are_damage(tmp_path, monkeypatch):
             open_scan(str(path), (LABELS,))
         said.add(caught.value.happened.removeprefix(str(path)))
     assert " is damaged or not a Parquet file." in said
+
+
+def test_pages_of_fewer_rows_than_the_column_has_are_damage(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"s": ["a"] * 100}), path)
+    chunk = footer(path).row_group(0).column(0)
+    places = ("data_page_offset", "has_dictionary_page", "dictionary_page_offset", "total_compressed_size")
+    told = {name: getattr(chunk, name) for name in (*places, "num_values")}
+    with open(path, "rb") as file:
+        assert pages(file, SimpleNamespace(**told))
+        with pytest.raises(pa.ArrowInvalid):
+            pages(file, SimpleNamespace(**told | {"num_values": 101}))
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -249,3 +263,13 @@ def test_columns_read_in_batches_of_any_sizes_are_put_together_again(tmp_path, m
                 row for own in pieces for row in zip(*(own[c.name].tolist() for c in columns), strict=True)
             ]
             assert rows == expected
+
+
+def test_columns_are_told_by_their_names_in_whatever_order_they_are_declared(tmp_path):
+    long = "x" * 5000
+    table = pa.table({"s": ["a", long], "x": [1, 2], "t": [long, long + "x"], "u": ["b", long]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    kept = Column("t", "nominal", categories=("a", long), nullable=True)
+    columns = (named("u"), kept, Column("x", "integer", 0, 9), LABELS)
+    assert codes(tmp_path / "t.parquet", *columns) == [(1, 1, 1, 0), (1, 2, 2, 1)]
+    assert codes(tmp_path / "t.parquet", *columns[::-1]) == [(0, 1, 1, 1), (1, 2, 2, 1)]
