@@ -4,6 +4,7 @@ expected of it, as far as its noise says. Cells that seem empty are empty: that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,6 +13,7 @@ import numpy as np
 
 from dpsynth_cli.mechanisms.joint.characters import pattern
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.mechanisms.joint.ladder import Ladder
 from dpsynth_cli.numeric.ratios import shrunk_by_class
 from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.questions import Floats
@@ -61,8 +63,36 @@ def with_margins(
             after *= (before.sum(axis=1) / np.maximum(after.sum(axis=1), 1e-300))[:, None]
             scale = np.divide(after, before, out=np.ones_like(after), where=before > 0)
             masses[j] = masses[j] * scale[:, frame.ladders[j].levels[level]]
+            masses[j] = _inside(frame.ladders[j], level, masses[j], own, known[j], variance)
             known[j] = known[j] * (1 - trust)
     return replace(frame, masses=masses), known
+
+
+def _inside(own: Ladder, level: int, masses: Floats, counts: Floats, known: float, variance: float) -> Floats:
+    """Masses of the finest cells by counts of a level whose cells cut runs: rows were taken to be even in a
+    run, and how far they are from that is told by the counts. Sums of runs, known better, stay."""
+    run, cell = own.counted(), own.levels[level]
+    cells_of_run = np.bincount(np.unique(run * own.cells + cell) // own.cells)
+    before = own.masses(level, masses)
+    cut = np.bincount(cell, cells_of_run[run] > 1) > 0
+    away = (counts - before)[:, cut & (before > 0).all(axis=0)]
+    if not away.size:
+        return masses
+    square = float((away**2).mean()) - (known + variance) * math.sqrt(2 / away.size)
+    if square <= known + variance:
+        return masses
+    wanted = np.maximum(before + (1 - variance / square) * (counts - before), 0.0)
+    wanted = np.where((before > 0) & cut, wanted, before)
+    sums, found = joined(masses, run, len(cells_of_run)), masses
+    for _ in range(RAKES):
+        found = found * _scale(wanted, own.masses(level, found))[:, cell]
+        there = joined(found, run, len(cells_of_run))
+        found = np.where((there > 0)[:, run], found * _scale(sums, there)[:, run], masses)
+    return np.asarray(np.round(found, 6))
+
+
+def _scale(wanted: Floats, there: Floats) -> Floats:
+    return np.divide(wanted, there, out=np.zeros_like(there), where=there > 0)
 
 
 def margins(frame: Frame, scope: Scope) -> list[Floats]:

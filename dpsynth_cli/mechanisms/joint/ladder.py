@@ -86,6 +86,14 @@ class Ladder:
         """The first code of each cell of a level."""
         return np.asarray(self.finest.marginal.first[self.finest.start][self.first(level)])
 
+    def counted(self) -> Ints:
+        """For each of the finest cells the number of the counted run that it is part of; cells have the same
+        where a run is cut between them, so that only their sum was counted."""
+        known = self.finest.marginal.counted
+        if known is None:
+            return np.arange(self.cells)
+        return np.asarray(np.cumsum(np.isin(self.codes_of(self.top), known)) - 1)
+
     def _rising(self, level: int) -> bool:
         return bool((np.diff(self.levels[level]) >= 0).all())
 
@@ -117,6 +125,10 @@ def _tails(own: Attribute, finest: int, cuts: Sequence[int]) -> Attribute:
     mass = np.sum(own.marginal.masses, axis=0)[:values]
     start = joined(spread(mass, own.marginal.width[:values]), finest)
     forced = np.searchsorted(own.marginal.first[:values], [cut for cut in cuts if cut < own.column.size])
+    counted = own.marginal.counted
+    if counted is not None and len(counted) <= finest // 8:  # few runs: their sums are worth keeping
+        inside = counted[counted < own.column.size]
+        forced = np.union1d(forced, np.searchsorted(own.marginal.first[:values], inside))
     start = np.union1d(start, forced)
     return replace(own, start=np.append(start, values) if own.column.nullable else start)
 

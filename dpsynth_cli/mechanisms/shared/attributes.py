@@ -99,7 +99,8 @@ def _cut(marginal: Marginal, cuts: Sequence[int]) -> Marginal:
     first = np.union1d(marginal.first, cuts)
     run = np.searchsorted(marginal.first, first, side="right") - 1
     width = np.diff(np.append(first, marginal.first[-1] + marginal.width[-1]))
-    return Marginal(first, width, [mass[run] * (width / marginal.width[run]) for mass in marginal.masses])
+    masses = [mass[run] * (width / marginal.width[run]) for mass in marginal.masses]
+    return Marginal(first, width, masses, marginal.first if marginal.counted is None else marginal.counted)
 
 
 def joined(mass: Floats, most: int) -> Ints:

@@ -55,11 +55,16 @@ PIECES = 2**14  # cells of the question about spikes, at most
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """One column's runs of codes, the same for all classes: first code, number of codes, masses by class."""
+    """One column's runs of codes, the same for all classes: first code, number of codes, masses by class.
+
+    Runs may be pieces of longer ones whose masses are known better, being even inside: those begin at the
+    codes `counted`. None: all runs were counted.
+    """
 
     first: Ints
     width: Ints
     masses: list[Floats]
+    counted: Ints | None = None
 
     def deck(
         self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None), most: int = MOST_CARDS
@@ -263,7 +268,7 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
         divided(mass, run, width, spike, count, answer.sd)
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
-    return Marginal(first, width, masses)
+    return Marginal(first, width, masses, marginal.first)
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:

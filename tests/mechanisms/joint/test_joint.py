@@ -269,6 +269,22 @@ def test_errors_fall_as_epsilon_grows():
     assert errors[-1] < 0.012
 
 
+def test_bounds_far_too_wide_do_not_spoil_other_columns():
+    """Rows are in few of the first cells then, and not even inside: links must not move the categories."""
+    rng = np.random.default_rng(4)
+    skew = rng.exponential(1.0, 30_000)
+    a = np.minimum(skew, 4.99).astype(int)
+    numbers = [np.clip(900 * skew + 80 * rng.normal(size=len(a)), 0, 9_000).astype(int) for _ in range(3)]
+    columns = [Column(name, "integer", lower=-500_000, upper=500_000) for name in "xyz"]
+    codes = {"A": a} | {own.name: v + 500_000 for own, v in zip(columns, numbers, strict=True)}
+    omega = Domain((A, *columns))
+    _, made, _ = release(codes, omega, 1, 1e-9)
+    real, found = (np.bincount(v, minlength=6) / len(v) for v in (codes["A"], made["A"]))
+    assert np.abs(real - found).sum() / 2 < 0.01
+    middle = [np.quantile(v["x"] - 500_000.0, [0.25, 0.5, 0.75]) for v in (codes, made)]
+    assert np.abs(middle[0] - middle[1]).max() < 200
+
+
 def test_what_only_three_columns_show_is_found_where_the_budget_allows():
     rng = np.random.default_rng(3)
     x, y = rng.integers(0, 2, (2, 20_000))

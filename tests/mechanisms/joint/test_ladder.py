@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint.estimates import Counted, with_margins
+from dpsynth_cli.mechanisms.joint.frame import Frame
 from dpsynth_cli.mechanisms.joint.ladder import Ladder, ladder
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.questions import Bins, Scored
 
 AGE = Column("age", "integer", lower=0, upper=999, nullable=True)
 TOWN = Column("town", "nominal", categories=tuple(map(str, range(40))), nullable=True)
+
+HALVES = (np.arange(2), np.ones(2, np.int64), [np.full(2, 500.0)])
 
 
 def made(column: Column, finest: int = 64, cuts: tuple[int, ...] = ()) -> Ladder:
@@ -83,3 +87,24 @@ def test_far_and_rare_values_have_cells_of_their_own():
     own = ladder(column, Marginal(runs, np.full(1000, 10), [np.add.reduceat(mass, runs)]), 64)
     edges = np.array(own.axis(own.level(64)).edges)
     assert (edges > 100).sum() >= 10
+
+
+def test_sums_of_counted_runs_stay_and_rows_inside_them_go_where_tables_have_them():
+    column = Column("x", "integer", lower=0, upper=19)
+    pieces = Marginal(np.arange(20), np.ones(20, np.int64), [np.full(20, 50.0)], np.array([0, 10]))
+    own = ladder(column, pieces, 64)
+    assert own.counted().tolist() == [0] * 10 + [1] * 10
+    other = ladder(Column("y", "integer", lower=0, upper=1), Marginal(*HALVES), 64)
+    frame = Frame([own, other], [np.full((1, 20), 50.0), np.full((1, 2), 500.0)], [0, 0])
+    level = own.level(4)
+    cells = own.size(level)
+    uneven = np.zeros((1, cells, 2))
+    uneven[0, 0] = 240.0  # nearly all rows of the first run are in its first cell
+    uneven[0, cells - 1] = 240.0
+    counted = Counted(((0, 1), (level, other.top)), uneven, 1.0)
+    after, _ = with_margins(frame, [0.5, 0.5], [counted])
+    runs = np.add.reduceat(after.masses[0][0], [0, 10])
+    np.testing.assert_allclose(runs, [500, 500], atol=1)
+    there = own.masses(level, after.masses[0])[0]
+    assert there[0] > 450
+    assert there[-1] > 450
