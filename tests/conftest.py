@@ -15,8 +15,8 @@ from hypothesis import strategies
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Imported now, not in the middle of a test: pytest rewrites it as it is imported, and Python 3.11 before 3.11.8
-# may fail at that where the stack is deep (SystemError: AST constructor recursion depth mismatch).
+# Imported now, not in the middle of a test: pytest rewrites it as it is imported, and Python 3.11 before
+# 3.11.8 may fail at that where the stack is deep (SystemError: AST constructor recursion depth mismatch).
 strategies.from_regex("a").validate()
 
 # A job in the background may inherit a Ctrl-C that is ignored; tests of it, and their children, must not.
