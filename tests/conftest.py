@@ -16,13 +16,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Imported now, not in the middle of a test: pytest rewrites it as it is imported, and Python 3.11 before
-# 3.11.8 may fail at that where the stack is deep (SystemError: AST constructor recursion depth mismatch).
-with suppress(ImportError):
-    import_module("hypothesis.strategies._internal.regex")
-
 # A job in the background may inherit a Ctrl-C that is ignored; tests of it, and their children, must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection() -> None:
+    """Import now what pytest rewrites as it is imported: Python 3.11 before 3.11.8 may fail at that in the middle
+    of a test, where the stack is deep (SystemError: AST constructor recursion depth mismatch).
+    """
+    with suppress(ImportError):
+        import_module("hypothesis.strategies._internal.regex")
 
 
 @dataclass(frozen=True)
