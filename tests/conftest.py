@@ -21,8 +21,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection() -> None:
-    """Import now what pytest rewrites as it is imported: Python 3.11 before 3.11.8 may fail at that in a test,
-    where the stack is deep (SystemError: AST constructor recursion depth mismatch).
+    """Import now what pytest rewrites as it is imported: Python 3.11 before 3.11.8 may fail at that in the
+    middle of a test, where the stack is deep (SystemError: AST constructor recursion depth mismatch).
     """
     with suppress(ImportError):
         import_module("hypothesis.strategies._internal.regex")
