@@ -3,7 +3,7 @@
 A number is a decimal, with an exponent or without; a day is YYYY-MM-DD; a moment is a day with a clock, and
 with a zone or in UTC. Nothing else is one, on any version of Python: no 20080101, no 1_000, no 0x10. Every
 pattern is matched in time linear in the text: from each place there is one way on, and the exact calendar is
-in the pattern. `trusted/text.py` reads cells, by the million, by the same patterns.
+in the pattern. `trusted/rows/text.py` reads cells, by the million, by the same patterns.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from dpsynth_cli.evaluate.tables import Table, halves, independent, uniform
 from dpsynth_cli.evaluate.wasserstein import GRID, PAIRS, SLICES, columns_w1, plane_w1, planes, sliced_w1
 
 Compare = Callable[[Table, Table, Domain], dict[str, Any]]
-REFERENCES = ("real_split", "independent", "uniform")
 
 
 @dataclass(frozen=True)
