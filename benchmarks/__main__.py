@@ -23,7 +23,7 @@ from types import ModuleType
 from benchmarks.harness import Finding, shown, written
 
 HERE = Path(__file__).resolve().parent
-NOT_BENCHMARKS = {"__init__", "__main__", "harness", "judging", "large_tables", "tables"}
+NOT_BENCHMARKS = {"__init__", "__main__", "harness", "judging", "large_tables", "packaged", "tables"}
 
 
 def names() -> list[str]:

@@ -6,16 +6,25 @@ raises. Messages name files, keys and columns, never the content of a cell.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 NOTHING_SPENT = "Nothing was read and nothing was spent."
 
 
 class DpsynthError(Exception):
-    """An error with its own exit code and a message in three parts."""
+    """An error with its own exit code and a message in three parts; `found` is what --json says beside it."""
 
     exit_code = 1
 
-    def __init__(self, happened: str, cost: str = NOTHING_SPENT, next_step: str = "") -> None:
-        self.happened, self.cost, self.next_step = happened, cost, next_step
+    def __init__(
+        self,
+        happened: str,
+        cost: str = NOTHING_SPENT,
+        next_step: str = "",
+        found: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.happened, self.cost, self.next_step, self.found = happened, cost, next_step, found or {}
         super().__init__(happened)
 
     def __str__(self) -> str:

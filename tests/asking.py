@@ -23,7 +23,7 @@ def asking(
 ) -> tuple[Asking, Accountant, list[Charge], list]:
     """An `ask` with the real sums, prices and noise; the accountant, the bill, and the recorded answers."""
     exact = Fraction(str(epsilon))
-    accountant = Accountant.pure(exact) if delta is None else Accountant.zcdp(exact, Fraction(str(delta)))
+    accountant = Accountant.pure(exact) if delta is None else Accountant.gaussian(exact, Fraction(str(delta)))
     bill, journal = Bill(omega, accountant), InMemory()
     ask = open_curator(Codes(codes, omega), bill, system_source(), journal)
     return ask, accountant, bill.charges, journal.answers

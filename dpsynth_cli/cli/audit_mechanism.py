@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import (
     Json,
     Neighbours,
@@ -36,7 +37,12 @@ class Currency(str, Enum):
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A mechanism; `dpsynth mechanisms` lists them.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A mechanism; `dpsynth mechanisms` lists them.", autocompletion=completion.mechanisms
+        ),
+    ],
     epsilon: Annotated[str, typer.Option(help="The claim that is put to the test.")] = "4",
     delta: Annotated[str, typer.Option(help="Of the releases with Gaussian noise.")] = "1e-5",
     neighbours: Annotated[Neighbours | None, typer.Option(help="This relation only.")] = None,
@@ -78,16 +84,18 @@ def command(
                 )
     if plot is not None:
         _write_plot(Path(plot), findings)
-    if json:
-        print_json({"audits": [finding.as_json() for finding in findings]})
-    elif not quiet:
+    found = {"audits": [finding.as_json() for finding in findings]}
+    if not quiet and not json:
         _print(findings)
     if not all(finding.holds for finding in findings):
         raise VerificationError(
             f"{name} tells neighbouring tables apart better than its claim allows.",
             "",
             "That is a privacy bug: report it, and release nothing with it.",
+            found,
         )
+    if json:
+        print_json(found)
 
 
 def _advance(progress: Callable[[str, int, int | None], None], what: str, done: int) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpsynth_cli.cli.options import Neighbours, below_one, positive, print_table
+from dpsynth_cli.cli import completion
+from dpsynth_cli.cli.options import Json, Neighbours, below_one, positive, print_json, print_table
 from dpsynth_cli.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -34,20 +34,22 @@ LedgerOption = Annotated[
         show_default=False,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DatasetArgument = Annotated[
-    str | None, typer.Argument(help="Only this data set; else all.", show_default=False)
+    str | None,
+    typer.Argument(
+        help="Only this data set; else all.", show_default=False, autocompletion=completion.datasets
+    ),
 ]
 
 
 @app.command("init")
-def init(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+def init(ledger: LedgerOption = None, as_json: Json = False) -> None:
     """Make an empty ledger if there is none, and say where it is."""
     book = _ledger(ledger)
     made = book.create()
     number, own = book.head()
     if as_json:
-        _print_json({"ledger": str(book.path), "created": made, "head": _head(number, own)})
+        print_json({"ledger": str(book.path), "created": made, "head": _head(number, own)})
     elif made:
         typer.echo(f"Made an empty ledger: {book.path}")
     else:
@@ -56,7 +58,12 @@ def init(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
 
 @app.command("grant")
 def grant(
-    dataset: Annotated[str, typer.Argument(help="The data set, as privacy.dataset in its specs.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="The data set, as privacy.dataset in its specs.", autocompletion=completion.datasets
+        ),
+    ],
     epsilon: Annotated[str, typer.Argument(help="What all its releases together may spend, or more of it.")],
     delta: Annotated[
         str | None,
@@ -73,7 +80,7 @@ def grant(
         bool, typer.Option("--allow-groups", help="Allow releases without differential privacy beside it.")
     ] = False,
     ledger: LedgerOption = None,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Limit what a data set may spend; a further grant of the same kind adds to it."""
     from dpsynth_cli.trusted.ledger.refusals import kind
@@ -85,7 +92,7 @@ def grant(
     book = _ledger(ledger)
     balance = book.grant(dataset, epsilon, neighbours.value, delta, allow_groups)
     if as_json:
-        _print_json({"ledger": str(book.path), **_balance_json(balance)})
+        print_json({"ledger": str(book.path), **_balance_json(balance)})
     elif balance.grant is not None and balance.remaining is not None:
         granted = balance.grant
         typer.echo(
@@ -95,12 +102,12 @@ def grant(
 
 
 @app.command("show")
-def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: Json = False) -> None:
     """What each data set was granted, has spent and has left."""
     book = _ledger(ledger)
     balances = [book.balance(name) for name in _datasets(book, dataset)]
     if as_json:
-        _print_json({"ledger": str(book.path), "datasets": [_balance_json(balance) for balance in balances]})
+        print_json({"ledger": str(book.path), "datasets": [_balance_json(balance) for balance in balances]})
     elif not balances:
         typer.echo(f"The ledger is empty: {book.path}")
     else:
@@ -109,14 +116,14 @@ def show(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: 
 
 
 @app.command("log")
-def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+def log(dataset: DatasetArgument = None, ledger: LedgerOption = None, as_json: Json = False) -> None:
     """Every entry of the ledger, in order."""
     book = _ledger(ledger)
     if dataset is not None:
         _datasets(book, dataset)
     entries = book.log(dataset)
     if as_json:
-        _print_json({"ledger": str(book.path), "entries": [vars(entry) for entry in entries]})
+        print_json({"ledger": str(book.path), "entries": [vars(entry) for entry in entries]})
     elif not entries:
         typer.echo(f"The ledger is empty: {book.path}")
     else:
@@ -138,22 +145,24 @@ def verify(
         ),
     ] = None,
     ledger: LedgerOption = None,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Check that no entry was edited, removed, reordered or inserted, and no grant is overdrawn."""
     known = None if head is None else _parse_head(head)
     book = _ledger(ledger)
     problems = book.verify(known)
-    if as_json:
-        _print_json({"ledger": str(book.path), "ok": not problems, "problems": problems})
+    found = {"ledger": str(book.path), "ok": not problems, "problems": problems}
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise VerificationError(
             f"the ledger {book.path} is not as it was written:{listed}",
             "Nothing was changed.",
             "Keep this file as it is, and compare it with its backups and with published audits.",
+            found,
         )
-    if not as_json:
+    if as_json:
+        print_json(found)
+    else:
         number, own = book.head()
         typer.echo(f"The ledger is whole, {_count(number, 'entry', 'entries')}: {book.path}")
         typer.echo(f"Head: {own}")
@@ -190,10 +199,6 @@ def _datasets(book: Ledger, wanted: str | None) -> list[str]:
 
 
 # --- printing ----------------------------------------------------------------------------------------
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    typer.echo(json.dumps(document, indent=2))
 
 
 def _count(number: int, one: str, many: str) -> str:

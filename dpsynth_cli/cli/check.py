@@ -17,10 +17,10 @@ from dpsynth_cli.cli.options import (
     Runs,
     Set,
     SpecPath,
-    imagined,
     loaded,
     print_json,
 )
+from dpsynth_cli.cli.problems import show_problems
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
@@ -38,7 +38,13 @@ def command(
     ] = False,
     like: Like = None,
     n: ImaginedRows = None,
-    runs: Runs = 5,
+    runs: Runs = 1,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="Show all mechanisms that take this table side by side: still no data."
+        ),
+    ] = False,
     input: Input = None,
     output: Output = None,
     rows: Rows = None,
@@ -47,41 +53,39 @@ def command(
 ) -> None:
     """Check a spec without data: what it means in words, every question, its noise, its cost, its error.
 
-    The questions are those of a release of a uniform table, or of one like a public table, with as many rows
-    as the spec's rows_hint (or as --n says): a mechanism may choose others for the real number of rows.
-    Errors are simulated on that table; the real ones are near to them if the data are like it.
+    Releases are simulated on a family of generated tables with the declared columns, from even and
+    independent to skewed, spiky, sparse and strongly linked ones, or on a public table (--like), with as many
+    rows as the spec's rows_hint (or as --n says). Errors come as the range over these tables. The questions
+    are those that one of them was asked: a mechanism may choose others.
     """
-    from dpsynth_cli.release.audit import guarantee, warnings
-    from dpsynth_cli.release.predict import predict
+    from dpsynth_cli.cli.predictions import predicted
+    from dpsynth_cli.release.audit import guarantee
+    from dpsynth_cli.release.junk import unlisted_notes
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
         from dpsynth_cli.release.stream import check
 
         check(wanted)
-    report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted)}
+    declared = unlisted_notes(wanted.domain)
+    report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
-        table, count = imagined(wanted, like, n)
-        prediction, last = predict(wanted, count, table, runs)
-        report |= {
-            "imagined_rows": count,
-            "currency": last.accountant.currency,
-            "total": str(last.accountant.total),
-            "spent": str(last.accountant.spent),
-            "charges": [charge.as_json() for charge in last.bill],
-            "chosen": last.model.facts,
-            "notes": [*warnings(wanted), *prediction.notes],
-            "prediction": {"reference": like or "uniform"} | prediction.as_json(),
-        }
+        report |= predicted(wanted, like, n, runs, compare, quiet=json)
+        report["notes"] = [*declared, *report["notes"]]
+        if wanted.evaluation.epsilon is not None:
+            from dpsynth_cli.release.paid import advice, worth
+
+            report["evaluation"] = worth(wanted, report["imagined_rows"])
+            report["notes"].append(advice(report["evaluation"]))
     if data:
         from contextlib import closing
-        from dataclasses import asdict
 
+        from dpsynth_cli.release.junk import for_the_steward
         from dpsynth_cli.trusted.rows.problems import count_problems
         from dpsynth_cli.trusted.rows.read import open_scan
 
         with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
-            report["data"] = {"confidential": True} | asdict(count_problems(scan))
+            report["data"] = for_the_steward(count_problems(scan), wanted.domain)
     if json:
         print_json(report)
     else:
@@ -101,7 +105,7 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     if "charges" in report:
         _show_questions(console, report)
     if "data" in report:
-        _show_data(console, report["data"])
+        show_problems(console, report["data"])
 
 
 def _show_questions(console: Any, report: dict[str, Any]) -> None:
@@ -109,10 +113,12 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
 
     from rich.table import Table
 
+    from dpsynth_cli.cli.predictions import reference, show_prediction
     from dpsynth_cli.numbers import shown
 
+    about = reference(report["prediction"]["reference"])
     table = Table(
-        title=f"What it would ask, imagined for {_reference(report)} of {report['imagined_rows']:,} rows",
+        title=f"What it would ask, imagined for {about} of {report['imagined_rows']:,} rows",
         title_justify="left",
     )
     for name in ("step", "question", "cells", "noise", "sd of a cell", f"cost ({report['currency']})"):
@@ -128,42 +134,7 @@ def _show_questions(console: Any, report: dict[str, Any]) -> None:
     if worst := report["chosen"].get("at_worst"):
         seconds, megabytes = (math.ceil(worst["seconds"]), math.ceil(worst["bytes"] / 1e6))
         console.print(f"Takes at most about {seconds:,} s and {megabytes:,} MB, besides reading and writing.")
-    _show_prediction(console, report)
-
-
-def _reference(report: dict[str, Any]) -> str:
-    like = report["prediction"]["reference"]
-    return "a uniform table" if like == "uniform" else f"a table like {like}"
-
-
-def _show_prediction(console: Any, report: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from dpsynth_cli.evaluate.lines import TARGETS
-    from dpsynth_cli.evaluate.report import bound_words
-
-    prediction = report["prediction"]
-    if prediction["errors"]:
-        runs = prediction["runs"]
-        table = Table(
-            title=f"Predicted error on {_reference(report)} (mean of {runs} run{'s' * (runs != 1)})",
-            title_justify="left",
-        )
-        table.add_column("target")
-        table.add_column("error", justify="right")
-        table.add_column("what it is")
-        for name, value in prediction["errors"].items():
-            table.add_row(name, f"{value:.3g}", TARGETS[name][0])
-        console.print(table)
-    if prediction["paper_bound_w1"] is not None:
-        console.print(
-            "The paper's bound on the mean W1 (l_inf, unit cube) for the printed algorithm, any data: "
-            f"{bound_words(prediction['paper_bound_w1'])}."
-        )
-    console.print(
-        f"Predicted cost: about {prediction['cpu_seconds']:.2g} s of processor time and "
-        f"{prediction['memory_bytes'] / 1e6:.0f} MB of memory."
-    )
+    show_prediction(console, report)
 
 
 def _question(line: dict[str, Any]) -> str:
@@ -171,21 +142,3 @@ def _question(line: dict[str, Any]) -> str:
     few = ", ".join(columns[:3]) + (f" and {len(columns) - 3} more" if len(columns) > 3 else "")
     by = f" by {line['by']}" if line["by"] else ""
     return f"{line['question']}{' of ' + few if few else ''}{by}"
-
-
-def _show_data(console: Any, problems: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(
-        title="Cells that a release would change (confidential: for the steward only)", title_justify="left"
-    )
-    kinds = ("missing", "unparseable", "out of bounds", "unlisted")
-    for name in ("column", *kinds):
-        table.add_column(name, justify="left" if name == "column" else "right")
-    for column, counts in problems["columns"].items():
-        table.add_row(column, *(f"{counts[kind]:,}" for kind in kinds))
-    console.print(table)
-    console.print(
-        f"{problems['rows']:,} rows, {problems['ruined']:,} of them ragged or over-long: "
-        "all their values count as missing."
-    )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import Json, Quiet, Set, SpecPath, loaded, print_json, progress_bar
 from dpsynth_cli.evaluate.names import MOST_ROWS
 
@@ -23,7 +24,13 @@ def command(
         typer.Option("--test", help="Real rows that were held out: classifiers are tested on them."),
     ] = None,
     metrics: Annotated[
-        str, typer.Option("--metrics", "-m", help="all, or names separated by commas.")
+        str,
+        typer.Option(
+            "--metrics",
+            "-m",
+            help="all, or names separated by commas.",
+            autocompletion=completion.metrics,
+        ),
     ] = "all",
     target: Annotated[
         str | None,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 import typer
 
@@ -21,6 +21,8 @@ from dpsynth_cli.cli import (
     check,
     evaluate,
     init,
+    json_lines,
+    key,
     mechanisms,
     plan,
     record,
@@ -54,6 +56,7 @@ app.command("record")(record.command)
 app.command("audit-mechanism")(audit_mechanism.command)
 app.add_typer(stream.app, name="stream")
 app.add_typer(budget.app, name="budget")
+app.add_typer(key.app, name="key")
 app.command("mechanisms")(mechanisms.command)
 
 
@@ -96,32 +99,29 @@ def run() -> None:
     try:
         sys.exit(narrowed(app, sys.argv[1:])(standalone_mode=False))
     except DpsynthError as error:
-        _say(f"Error: {error}")
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _say("Interrupted.")
-        sys.exit(130)
+        _end(error, error.exit_code, f"Error: {error}")
+    except KeyboardInterrupt as error:
+        _end(error, 130, "Interrupted.")
     except MemoryError:
         short = MemoryShort("`dpsynth budget log` says whether budget was spent.")
-        _say(f"Error: {short}")
-        sys.exit(short.exit_code)
+        _end(short, short.exit_code, f"Error: {short}")
     except Exception as error:
         if type(error).__name__ == "Abort":  # Typer's own words, in whichever library it keeps them
-            _say("Interrupted.")
-            sys.exit(130)
+            _end(error, 130, "Interrupted.")
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if callable(show) and code is not None:
             show()
-            sys.exit(code)
+            _end(error, code, "", str(getattr(error, "message", "")))
         # Never the error's own text: a library may have put a cell's content into it.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
-        _say(
+        _end(
+            error,
+            1,
             f"Error: this is a bug in dpsynth {__version__}: {type(error).__name__} in {place}.\n"
             "Please report it with the command and the spec (never the data). If a release was under way,\n"
-            "`dpsynth budget log` says whether budget was spent."
+            "`dpsynth budget log` says whether budget was spent.",
         )
-        sys.exit(1)
 
 
 class _Forgiving:
@@ -150,5 +150,10 @@ class _Forgiving:
         return getattr(self._stream, name)
 
 
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
+def _end(error: BaseException, code: int, text: str, happened: str = "") -> NoReturn:
+    """Say what went wrong, to people and if wanted to a program, and exit."""
+    if text:
+        typer.echo(text, err=True)
+    if json_lines.wanted():
+        json_lines.print_error(error, code, happened or text.removeprefix("Error: "))
+    sys.exit(code)

@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsynth_cli.cli import completion
+from dpsynth_cli.cli.options import Json, print_json
+
 if TYPE_CHECKING:
     from dpsynth_cli.mechanisms.registry import Mechanism
 
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(help="One mechanism: its parameters, stages and citation.")
+        str | None,
+        typer.Argument(
+            help="One mechanism: its parameters, stages and citation.", autocompletion=completion.mechanisms
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """What there is, for which data, with which parameters."""
     from dpsynth_cli.mechanisms.registry import mechanisms
@@ -22,10 +28,8 @@ def command(
     known = mechanisms()
     one = None if name is None else named(name)
     if as_json:
-        import json
-
         what = {"mechanisms": [described(each) for each in known.values()]} if one is None else described(one)
-        print(json.dumps(what, indent=2, ensure_ascii=False))
+        print_json(what)
     elif one is None:
         _print_list(list(known.values()))
     else:

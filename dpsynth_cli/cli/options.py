@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsynth_cli.cli.json_lines import print_json as print_json
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.numbers import decimal
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 IMAGINED_ROWS = 10_000
 
-SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="The YAML spec.")]
+SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="The YAML spec; - is standard input.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +49,24 @@ Like = Annotated[
     typer.Option(
         "--like",
         metavar="FILE",
-        help="A public table with the same columns to predict with; default: uniform.",
+        help="A public table with the same columns to predict with, never the input; default: a family of "
+        "generated tables.",
+    ),
+]
+Codebook = Annotated[
+    str | None,
+    typer.Option(
+        "--codebook",
+        metavar="FILE",
+        help="Public bounds, categories and types: JSON, YAML, XML or CSV; see docs/codebooks.md.",
+    ),
+]
+LikeTable = Annotated[
+    str | None,
+    typer.Option(
+        "--like",
+        metavar="FILE",
+        help="A table that is public already, such as last year's: bounds, categories and types of it.",
     ),
 ]
 ImaginedRows = Annotated[
@@ -60,8 +77,10 @@ ImaginedRows = Annotated[
         help="Imagine so many rows; default: rows_hint, else rows, else those of --like, else 10,000.",
     ),
 ]
-Runs = Annotated[int, typer.Option("--runs", min=0, help="Simulated releases that errors are the mean of.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Runs = Annotated[int, typer.Option("--runs", min=0, help="Simulated releases of each table.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one line of JSON on standard output, for an error too.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
 
@@ -73,20 +92,28 @@ class Neighbours(str, Enum):
 
 
 def loaded(
-    path: str, sets: list[str] | None, input: str | None, output: str | None, rows: str | None
+    path: str,
+    sets: list[str] | None,
+    input: str | None,
+    output: str | None,
+    rows: str | None,
+    drafted: str | None = None,
 ) -> Spec:
-    """The spec with what the command line changes in it."""
+    """The spec with what the command line changes in it; `drafted` is its text where it is not kept yet."""
     from dpsynth_cli.spec.spec import load_spec
 
-    return load_spec(path, sets or (), input=input, output=output, rows=rows)
+    return load_spec(path, sets or (), input=input, output=output, rows=rows, drafted=drafted)
 
 
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:
     """The public table to predict with, if one was named, and the number of rows to imagine."""
     from dpsynth_cli.evaluate.files import read_table
-    from dpsynth_cli.release.imagine import REFERENCE_ROWS
+    from dpsynth_cli.release.imagine import LIKE_ROWS
+    from dpsynth_cli.release.like import refuse_input
 
-    table = read_table(like, spec.domain, spec.csv, REFERENCE_ROWS) if like else None
+    if like:
+        refuse_input(like, spec.input)
+    table = read_table(like, spec.domain, spec.csv, LIKE_ROWS) if like else None
     known = table.rows if table else None
     return table, rows or spec.domain.rows_hint or spec.rows or known or IMAGINED_ROWS
 
@@ -123,11 +150,6 @@ def print_table(head: list[str], rows: list[list[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     console.print(table)
-
-
-def print_json(document: Any) -> None:
-    """One JSON object on standard output."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 @contextmanager

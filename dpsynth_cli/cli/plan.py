@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import (
     ImaginedRows,
     Json,
@@ -23,22 +24,33 @@ from dpsynth_cli.cli.options import (
 def command(
     spec: SpecPath,
     target: Annotated[
-        str, typer.Option("--target", "-t", help="The error to reach, such as w1=0.01 or tvd2=0.05.")
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="The error to reach, such as w1=0.01 or tvd2=0.05.",
+            autocompletion=completion.targets,
+        ),
     ],
     like: Like = None,
     n: ImaginedRows = None,
-    runs: Runs = 3,
+    runs: Runs = 2,
     set_: Set = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Solve for the epsilon that reaches a target error, without data.
 
-    Errors are simulated on a uniform table, or on one like a public table; `dpsynth check` lists them.
+    Errors are simulated on a family of generated tables with the declared columns, and epsilon is solved for
+    on the one where the error is largest; or on a public table (--like). `dpsynth check` lists them.
     """
+    from dataclasses import asdict
+
+    from dpsynth_cli.cli.predictions import FAMILY
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.numbers import decimal
-    from dpsynth_cli.release.predict import plan
+    from dpsynth_cli.release.plan import plan
+    from dpsynth_cli.release.predict import Range
 
     name, _, number = target.partition("=")
     exact = decimal(number)
@@ -48,9 +60,9 @@ def command(
     wanted = loaded(spec, set_, None, None, None)
     table, count = imagined(wanted, like, n)
 
-    def tell(epsilon: float, error: float) -> None:
+    def tell(epsilon: float, error: Range) -> None:
         if not quiet and not json:
-            typer.echo(f"  epsilon = {epsilon:<8g} {name} = {error:.3g}", err=True)
+            typer.echo(f"  epsilon = {epsilon:<8g} {name} up to {error.high:.3g} ({error.worst})", err=True)
 
     found = plan(wanted, name, value, count, table, max(1, runs), tell)
     if json:
@@ -58,14 +70,15 @@ def command(
             {
                 "target": {name: value},
                 "epsilon": found.epsilon,
-                "predicted_error": found.error,
+                "predicted_error": asdict(found.error),
                 "imagined_rows": count,
-                "reference": like or "uniform",
-                "tried": [{"epsilon": epsilon, "error": error} for epsilon, error in found.tried],
+                "reference": like or FAMILY,
+                "tried": [{"epsilon": epsilon, "error": asdict(error)} for epsilon, error in found.tried],
             }
         )
     else:
+        where = f"like {like}" if like else f"on the worst table of the family ({found.error.worst})"
         typer.echo(
-            f"epsilon = {found.epsilon:g} reaches {name} = {value:g}: predicted {found.error:.3g} "
-            f"with {count:,} rows like {like or 'a uniform table'}."
+            f"epsilon = {found.epsilon:g} reaches {name} = {value:g} with {count:,} rows {where}: predicted "
+            f"{found.error.low:.2g} to {found.error.high:.2g}, median {found.error.typical:.2g}."
         )

@@ -32,8 +32,8 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the release as an entry of the OpenDP deployments registry (YAML), with a Croissant description
-    (JSON-LD) and a Frictionless table schema beside it.
+    """Write the release as an entry of the OpenDP deployments registry (YAML), with a Croissant description,
+    a DCAT-AP record (HealthDCAT-AP if the sector is Healthcare) and a Frictionless table schema beside it.
 
     All come from the public part of the audit. What the tool cannot know and you do not say is marked
     TO BE FILLED IN.
@@ -44,6 +44,7 @@ def command(
 
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.report import public_part
+    from dpsynth_cli.release.dcat import dcat_record
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
         CURATORS,
@@ -80,7 +81,6 @@ def command(
         url or FILL_IN,
     )
     entry = registry_entry(document, domain, facts)
-    sidecar, schema = croissant(document, domain, facts), table_schema(domain)
     stem = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
     at = Path(folder) if folder else path.parent
     if not at.is_dir():
@@ -88,9 +88,13 @@ def command(
     slug = entry["url_slug"].replace("-", "_") or "release"
     texts = {
         at / f"{slug}.registry.yaml": yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100),
-        at / f"{stem}.croissant.json": jsons.dumps(sidecar, indent=2, ensure_ascii=False) + "\n",
-        at / f"{stem}.schema.json": jsons.dumps(schema, indent=2, ensure_ascii=False) + "\n",
     }
+    for kind, sidecar in (
+        ("croissant", croissant(document, domain, facts)),
+        ("dcat", dcat_record(document, facts)),
+        ("schema", table_schema(domain)),
+    ):
+        texts[at / f"{stem}.{kind}.json"] = jsons.dumps(sidecar, indent=2, ensure_ascii=False) + "\n"
     for file, text in texts.items():
         write_file(file, text.encode())
     left = [str(file) for file, text in texts.items() if FILL_IN in text]

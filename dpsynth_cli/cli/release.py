@@ -3,42 +3,65 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import (
+    Codebook,
     Input,
     Json,
     LedgerPath,
+    LikeTable,
+    Neighbours,
     Output,
     Quiet,
     Rows,
     Set,
-    SpecPath,
     loaded,
     print_json,
     progress_bar,
 )
+from dpsynth_cli.cli.problems import Strict, strict_set, tell_problems
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from dpsynth_cli.cli.one_liner import Drafted
     from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.engines import Engine
 
 
 def command(
-    spec: SpecPath,
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC", help="The YAML spec; - is standard input. Or a table, with --epsilon."
+        ),
+    ],
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Finish a release that was cut off; asks and charges nothing twice."),
     ] = False,
+    strict: Strict = False,
     input: Input = None,
     output: Output = None,
     rows: Rows = None,
     set_: Set = None,
     ledger: LedgerPath = None,
+    sign: Annotated[
+        str | None,
+        typer.Option("--sign", metavar="KEY", help="Sign the files with this key (dpsynth key init)."),
+    ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="What reads and sums the rows: local, or dask (many machines).")
+        str,
+        typer.Option(
+            "--engine",
+            help="What reads and sums the rows: local, or dask (many machines).",
+            autocompletion=completion.engines,
+        ),
     ] = "local",
     engine_address: Annotated[
         str | None,
@@ -48,19 +71,69 @@ def command(
             help="A running Dask scheduler, e.g. tcp://host:8786; else dask runs processes on this machine.",
         ),
     ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option("--epsilon", metavar="E", help="Of a table without a spec: what it may cost."),
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option("--delta", metavar="D", help="Of a table: allow Gaussian noise.")
+    ] = None,
+    neighbours: Annotated[
+        Neighbours | None, typer.Option("--neighbours", help="Of a table: the neighbour relation.")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            help="Of a table: whose budget is charged; default: the name of the file.",
+            autocompletion=completion.datasets,
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option("--mechanism", help="Of a table: how it is made.", autocompletion=completion.mechanisms),
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option("--strata", metavar="COLUMN", help="Of a table: a model for each class.")
+    ] = None,
+    codebook: Codebook = None,
+    like: LikeTable = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Spend the budget once: write the synthetic table, its transcript and its audit.
 
     Running the same spec again is a second release and is charged again. The charge is in the ledger
-    before the first row is read.
+    before the first row is read; only --strict looks at some first. Cells that are not as declared are
+    counted on the way and told on standard error: that part is confidential.
+
+    A table can be released without a spec, where public sources describe its columns:
+    dpsynth release data.parquet --epsilon 1 --codebook book.json -o out.parquet.
+    The spec that is used is then written beside the output.
     """
     from dpsynth_cli.api import release as released
     from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.release import signing
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
-    wanted = loaded(spec, set_, input, output, rows)
+    key = None if sign is None else signing.private_key(Path(sign))
+    sets = strict_set(set_, strict)
+    stated = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": neighbours and neighbours.value,
+        "dataset": dataset,
+        "mechanism": mechanism,
+        "strata": strata,
+        "codebook": codebook,
+        "like": like,
+    }
+    given = {key: value for key, value in stated.items() if value}
+    made = _drafted(spec, input, output, rows, sets, given)
+    if made is None:
+        wanted = loaded(spec, sets, input, output, rows)
+    else:
+        wanted = loaded(str(made.path), sets, None, None, None, made.text)
     if json and wanted.output == "-":
         raise UsageError("--json and --output - both want standard output.", next_step="Drop one of them.")
     with (
@@ -69,13 +142,19 @@ def command(
         progress_bar(quiet or wanted.output == "-") as progress,
     ):
         receipt = released(wanted, ledger=book, resume=resume, engine=chosen, progress=progress)
+    if made is not None:
+        made.keep()
+    files = receipt.files
+    if key is not None:
+        files = files | {"signature": _signed(files["audit"], key)}
     public = receipt.public
     if json:
         print_json(
             {
                 "release": receipt.release_id,
                 "rows": receipt.rows,
-                "files": receipt.files,
+                "files": files | ({"spec": str(made.path)} if made else {}),
+                **({"left_out": made.left_out} if made else {}),
                 "guarantee": public["guarantee"],
                 "spent": public["budget"].get("spent"),
                 "currency": public["budget"]["currency"],
@@ -84,7 +163,62 @@ def command(
             }
         )
     elif not quiet and wanted.output != "-":
-        _tell(receipt)
+        _tell(receipt, files)
+        if made is not None:
+            typer.echo(f"  its spec:        {made.path}")
+            for column, why in made.left_out.items():
+                typer.echo(f"  left out: {column} ({why})")
+    if not quiet:
+        tell_problems(receipt.problems, receipt.files["audit"])
+
+
+def _drafted(
+    path: str,
+    input: str | None,
+    output: str | None,
+    rows: str | None,
+    sets: list[str] | None,
+    given: dict[str, str],
+) -> Drafted | None:
+    """The spec of a table that has none, by the options that are for such; None where `path` is a spec."""
+    from dpsynth_cli.draft.draft import is_table
+    from dpsynth_cli.errors import UsageError
+
+    if not is_table(path):
+        if given:
+            raise UsageError(
+                f"--{next(iter(given))} is for a table without a spec, and {path} is a spec.",
+                next_step="Override what the spec says with --set, such as --set privacy.epsilon=0.5.",
+            )
+        return None
+    if input is not None:
+        raise UsageError(f"{path} and --input both name the table.", next_step="Drop --input.")
+    from dpsynth_cli.cli.one_liner import drafted
+    from dpsynth_cli.draft.text import Choices
+
+    codebook, like = given.pop("codebook", None), given.pop("like", None)
+    choices = Choices(
+        given.get("epsilon", ""),
+        given.get("delta"),
+        given.get("neighbours", "add_remove"),
+        given.get("dataset"),
+        given.get("mechanism"),
+        given.get("strata"),
+        rows,
+    )
+    return drafted(path, output, codebook, like, choices, sets or [])
+
+
+def _signed(audit: str, key: Ed25519PrivateKey) -> str:
+    from dpsynth_cli.errors import FileError
+    from dpsynth_cli.release import signing
+
+    try:
+        return str(signing.sign(Path(audit), key))
+    except FileError as error:
+        raise FileError(
+            error.happened, "The release is done and paid for.", f"Sign it later: dpsynth key sign {audit}"
+        ) from None
 
 
 def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | None]:
@@ -95,7 +229,8 @@ def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | N
 
         return dask_engine(address)
     if name != "local":
-        raise UsageError(f"there is no engine {name!r}.", next_step="Engines are local and dask.")
+        known = " and ".join(completion.ENGINES)
+        raise UsageError(f"there is no engine {name!r}.", next_step=f"Engines are {known}.")
     if address is not None:
         raise UsageError(
             "--engine-address is for --engine dask.", next_step="Add it, or leave out the address."
@@ -103,23 +238,30 @@ def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | N
     return nullcontext()
 
 
-def _tell(receipt: Receipt) -> None:
-    rows, files, public = receipt.rows, receipt.files, receipt.public
+def _tell(receipt: Receipt, files: dict[str, str]) -> None:
+    rows, public = receipt.rows, receipt.public
     guarantee, ledger = public["guarantee"], public["budget"]["ledger"] | receipt.ledger
     delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
     typer.echo(f"{rows:,} synthetic rows in {files['output']}")
     if "epsilon" not in guarantee:
         typer.echo(f"  publish with it: {files['public_audit']}")
+        _tell_signature(files)
         typer.echo(f"  keep:            {files['audit']} (steward's copy, with what groups tell)")
         typer.echo(f"  {guarantee['statement']}")
         return
     typer.echo(f"  publish with it: {files['transcript']}")
     typer.echo(f"                   {files['public_audit']}")
+    _tell_signature(files)
     typer.echo(f"  keep:            {files['audit']} (steward's copy)")
     spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
     typer.echo(f"  spent: {spent}{_left(ledger)}")
     for note in public["warnings"]:
         typer.echo(f"  note: {note}")
+
+
+def _tell_signature(files: dict[str, str]) -> None:
+    if "signature" in files:
+        typer.echo(f"                   {files['signature']}")
 
 
 def _left(ledger: dict[str, str | None]) -> str:

@@ -74,7 +74,8 @@ def command(
                 why = "The real table is not where it was: only synthetic rows are shown."
         errors = None
         if predict and spec.privacy.epsilon is not None and document["output"]["rows"] > 0:
-            errors = predicted(spec, document["output"]["rows"])[0].as_json()
+            ranges = predicted(spec, document["output"]["rows"])[0].errors
+            errors = {"errors": {name: found.typical for name, found in ranges.items()}}
     name = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
     page_at = Path(output) if output else path.parent / f"{name}.report{'' if steward else '.public'}.html"
     text = page(Shown(document, spec.domain, made, truth, errors, why))

@@ -20,9 +20,10 @@ from dpsynth_cli.cli.options import (
     print_json,
     progress_bar,
 )
+from dpsynth_cli.cli.problems import Strict, strict_set, tell_problems
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release.stream import Status
+    from dpsynth_cli.release.stream_status import Status
     from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
@@ -64,6 +65,7 @@ def push(
     publish: Annotated[
         bool, typer.Option("--publish", help="Then publish the snapshot, as a cron job does.")
     ] = False,
+    strict: Strict = False,
     output: Output = None,
     rows: Rows = None,
     set_: Set = None,
@@ -73,17 +75,19 @@ def push(
 ) -> None:
     """Count a batch of new rows, once; with --publish, write the snapshot too.
 
-    After a crash, run the same command again: a batch id that was counted is not counted a second time.
+    After a crash, run the same command again: a batch id that was counted is not counted a second time. Cells
+    that are not as declared are told on standard error: that part is confidential.
     """
     from dpsynth_cli.release import stream
 
     started = time.time()
-    wanted = loaded(spec, set_, None, output, rows)
+    wanted = loaded(spec, strict_set(set_, strict), None, output, rows)
     if publish:
         _check_standard_output(wanted.output, json)
+    told = not quiet
     book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
     with progress_bar(quiet) as progress:
-        now = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
+        now, problems = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
         receipt = stream.publish(wanted, book, progress, started) if publish and now.releases else None
     if json:
         print_json(dataclasses.asdict(now) | {"snapshot": receipt and _receipt(receipt)})
@@ -91,6 +95,8 @@ def push(
         counted = "is counted" if now.counted else "was counted before; nothing was changed"
         typer.echo(f"Batch {batch_id} {counted}.")
         _tell(now, receipt)
+    if told:
+        tell_problems(problems, receipt.files["audit"] if receipt else None)
 
 
 @app.command("publish")

@@ -20,12 +20,16 @@ def command(
     transcript: Annotated[
         str | None, typer.Option("--transcript", help="The transcript, if it is not beside the audit.")
     ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="FILE", help="The public key that must have signed it.")
+    ] = None,
     ledger: LedgerPath = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Check a release without its data: rebuild the file from the transcript, compare bytes, check every
-    charge and, where the ledger is at hand, its chain. Exit code 4 if anything does not fit.
+    charge and, where the ledger is at hand, its chain; with --key, the signature. Exit code 4 if anything
+    does not fit.
     """
     from dpsynth_cli.release.verify import verify
 
@@ -35,6 +39,7 @@ def command(
             output=Path(output) if output else None,
             transcript=Path(transcript) if transcript else None,
             ledger=ledger,
+            key=Path(key) if key else None,
             progress=progress,
         )
     if json:

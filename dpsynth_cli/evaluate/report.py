@@ -198,7 +198,7 @@ def _errors(shown: Shown) -> str:
         f"The paper's bound on W1 for the printed algorithm: {bound_words(line['w1'])}." for line in bound
     ]
     if paid:
-        notes.append("Paid for: from noisy answers in the transcript; noise is what noise alone would show.")
+        notes.append("Paid for: from noisy answers in the transcript; noise is its standard deviation.")
     if measured:
         notes.append("Measured: on a sample of the real rows; confidential.")
     said = "".join(f"<p class=small>{escape(note)}</p>" for note in notes)

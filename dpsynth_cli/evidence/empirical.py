@@ -84,7 +84,7 @@ def audit(
     progress: Advance = lambda done: None,
 ) -> Finding:
     """Search for evidence against the claim; `runs` releases of each of two tables count."""
-    budget = Accountant.pure(epsilon) if delta is None else Accountant.zcdp(epsilon, delta)
+    budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
     alpha = (1 - confidence) / (len(STATISTICS) * (2 if gaussian else 1))
     params = mechanism.params()

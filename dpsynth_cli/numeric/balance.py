@@ -15,23 +15,28 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.systematic import mixed_by
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 UNIT = 64  # a row; tables are compared to 1/64 of one
 NEVER = 2**24  # what a row in an impossible cell costs
+OWED = 4.0  # standard deviations of a cell's count, at most, that are owed from rows to rows
 PARTS = 6  # the pairs of rows that are tried between two updates of the tables
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
     """A table: each row's cell among its other columns, the table's cell of each v, the counts wanted, and
-    where none may be."""
+    where none may be. `owed` has what earlier rows left above the counts wanted of them (in 1/64 of a row, by
+    cell), and is brought up to date."""
 
     index: Ints
     group: Ints
     counts: Floats
     never: NDArray[np.bool_] | None = None
+    owed: Ints | None = None
 
 
 def balanced(v: Ints, within: Ints, aims: Sequence[Aim], sweeps: int, rng: np.random.Generator) -> Ints:
@@ -40,73 +45,82 @@ def balanced(v: Ints, within: Ints, aims: Sequence[Aim], sweeps: int, rng: np.ra
     if rows < 2 or not aims or not sweeps:
         return v
     v = v.copy()
-    sizes = [aim.counts.size for aim in aims]
-    start = np.cumsum([0, *sizes[:-1]])
-    place = np.stack([at + aim.index * aim.counts.shape[1] for at, aim in zip(start, aims, strict=True)])
-    place = place.astype(np.int32)
-    group = np.stack([aim.group for aim in aims]).astype(np.int32)
+    start = np.cumsum([0, *[aim.counts.size for aim in aims]])
+    place = np.empty((rows, len(aims)), np.int32)
+    for at, aim in enumerate(aims):
+        place[:, at] = start[at] + aim.index * aim.counts.shape[1]
+    group = np.stack([aim.group for aim in aims], axis=1).astype(np.int32)
     excess = np.concatenate([_excess(v, aim) for aim in aims])
-    wide = len(excess)
     for _ in range(sweeps):
-        a, b = _partners(within, rng)
-        size = -(-len(a) // PARTS)
-        for at in range(0, len(a), max(1, size)):
-            _try(excess, v, place, group, wide, a[at : at + size], b[at : at + size])
+        mixed = mixed_by(within, rng)
+        a, b = mixed[: rows // 2 * 2 : 2], mixed[1::2]
+        pairs = np.flatnonzero((within[a] == within[b]) & (v[a] != v[b]))
+        for part in range(PARTS):
+            some = pairs[part::PARTS]
+            _try(excess, v, place, group, a[some], b[some])
+    for at, aim in enumerate(aims):
+        if aim.owed is not None:
+            aim.owed[:] = _kept(excess[start[at] : start[at + 1]], aim, rows)
     return v
 
 
-def _partners(within: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Random pairs of rows of the same class, in random order."""
-    mixed = rng.permutation(len(within))
-    mixed = mixed[np.argsort(within[mixed], kind="stable")]
-    a, b = mixed[: len(mixed) // 2 * 2 : 2], mixed[1::2]
-    same = np.flatnonzero(within[a] == within[b])
-    same = same[rng.permutation(len(same))]
-    return a[same], b[same]
-
-
-def _excess(v: Ints, aim: Aim) -> NDArray[np.int64]:
+def _excess(v: Ints, aim: Aim) -> NDArray[np.int32]:
     own = aim.counts.shape[1]
     counts = np.bincount(aim.index * own + aim.group[v], minlength=aim.counts.size)
-    scale = len(v) / max(float(aim.counts.sum()), 1e-9)
-    excess = UNIT * counts - np.rint(UNIT * scale * aim.counts.ravel()).astype(np.int64)
+    excess = UNIT * counts - _due(aim, len(v))
     if aim.never is not None:
         excess += NEVER * aim.never.ravel()
-    return np.asarray(excess, np.int64)
+    if aim.owed is not None:
+        excess += aim.owed
+    return excess.astype(np.int32)
+
+
+def _due(aim: Aim, rows: int) -> Ints:
+    scale = rows / max(float(aim.counts.sum()), 1e-9)
+    return np.rint(UNIT * scale * aim.counts.ravel()).astype(np.int64)
+
+
+def _kept(excess: NDArray[np.int32], aim: Aim, rows: int) -> Ints:
+    """What is owed to the next rows: no more than chance could have made, for what tables that contradict
+    each other leave would only grow."""
+    left = excess.astype(np.int64)
+    if aim.never is not None:
+        left -= NEVER * aim.never.ravel()
+    most = np.rint(OWED * np.sqrt(UNIT * _due(aim, rows))).astype(np.int64)
+    return np.clip(left, -most, most)
 
 
 def _try(
-    excess: NDArray[np.int64],
+    excess: NDArray[np.int32],
     v: Ints,
     place: NDArray[np.int32],
     group: NDArray[np.int32],
-    wide: int,
     a: Ints,
     b: Ints,
 ) -> None:
     """Rows a[i] and b[i] exchange their cells where that is better; tables follow."""
-    differ = np.flatnonzero(v[a] != v[b])
-    a, b = a[differ], b[differ]
-    ga, gb = group[:, v[a]], group[:, v[b]]
-    pa, pb = place[:, a], place[:, b]
+    ga, gb = group.take(v[a], axis=0), group.take(v[b], axis=0)
+    pa, pb = place.take(a, axis=0), place.take(b, axis=0)
     aa, ab, ba, bb = pa + ga, pa + gb, pb + ga, pb + gb
     gain = excess.take(ab)
     gain -= excess.take(aa)
     gain += excess.take(ba)
     gain -= excess.take(bb)
     # The squares change by 2 (gain) and, in each of the four cells of a table, by one row's own square.
-    others = ((pa != pb) & (ga != gb)).sum(axis=0)
-    better = np.flatnonzero(gain.sum(axis=0) + 2 * UNIT * others < 0)
-    # Each by itself is better; all at once may go too far. As many as lead to the least squares.
+    gain += 2 * UNIT * ((pa != pb) & (ga != gb))
+    gains = np.einsum("ij->i", gain, dtype=np.int64)
+    better = np.flatnonzero(gains < 0)
+    # Each by itself is better; all at once may go too far. About as many as lead to the least squares.
     while len(better):
-        change = _change(aa, ab, ba, bb, better, wide)
+        change = _change(aa, ab, ba, bb, better, len(excess))
         downhill, square = -int((excess * change).sum()), UNIT * int((change * change).sum())
-        if downhill >= square or len(better) == 1:
-            excess += UNIT * change
+        if 4 * downhill >= 3 * square or len(better) == 1:
+            excess += (UNIT * change).astype(np.int32)
             keep = v[a[better]].copy()
             v[a[better]], v[b[better]] = v[b[better]], keep
             return
-        better = better[: max(1, min(len(better) - 1, len(better) * max(downhill, 0) // square))]
+        fewer = max(1, len(better) * max(downhill, 0) // square)
+        better = better[np.arange(fewer) * len(better) // fewer]
 
 
 def _change(
@@ -114,11 +128,12 @@ def _change(
     ab: NDArray[np.int32],
     ba: NDArray[np.int32],
     bb: NDArray[np.int32],
-    rows: Ints,
-    wide: int,
-) -> NDArray[np.int64]:
-    there = np.bincount(ab[:, rows].ravel(), minlength=wide) + np.bincount(
-        ba[:, rows].ravel(), minlength=wide
+    pairs: Ints,
+    cells: int,
+) -> Ints:
+    """What exchanges of these pairs add to each cell of the tables."""
+    there, gone = (
+        np.bincount(np.concatenate([part.take(pairs, axis=0) for part in parts]).ravel(), minlength=cells)
+        for parts in ((ab, ba), (aa, bb))
     )
-    gone = np.bincount(aa[:, rows].ravel(), minlength=wide) + np.bincount(bb[:, rows].ravel(), minlength=wide)
-    return np.asarray(there - gone, np.int64)
+    return np.asarray(there - gone)

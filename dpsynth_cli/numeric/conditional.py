@@ -4,11 +4,14 @@ Rows are there already, with the columns that come before. Each has a distributi
 column, p(v | row) = start(v | row) times one factor for each table: a number for the row's cell among the
 table's other columns, and v. The factors are such that the rows' distributions, added up in each cell, are
 the tables (Deming and Stephan 1940; multinomial logistic regression by its sufficient statistics).
+
+Distributions are rows x cells: a row's factors are copied in one piece, and rows are taken in batches that
+stay near the processor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,6 +24,9 @@ Floats: TypeAlias = NDArray[np.float64]
 FEWEST = 0.5  # rows that a cell must be expected to have for its factor to grow
 TIMID = 3.0  # rows; a factor of fewer is drawn to 1, or it would follow the rows that happen to be there
 MOST, LEAST = 20.0, 1e-4  # a factor's change in one pass
+SMALL = 1e-30  # of a distribution that is not scaled; less, and it is
+NOTHING = 1e-100  # of a distribution; less is lost to rounding
+NEAR = 2**15  # numbers of a batch of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +46,17 @@ class Target:
 
 
 def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Floats, list[Floats]]:
-    """The distributions (v x rows) that have these tables, and the factors that lead there.
+    """The distributions (rows x v) that have these tables, and the factors that lead there.
 
     The last table fits exactly; where one contradicts another the later one wins.
     """
     factors = [np.ones(target.counts.shape) for target in targets]
     wanted = [target.given() for target in targets]
-    p = start.copy()
+    sums = [Sums(target.index, len(target.counts)) for target in targets]
+    p, scale = start.copy(), np.ones(len(start))  # a row's distribution is p times scale
     for _ in range(passes if len(targets) > 1 else 1):
         for at, (target, given, factor) in enumerate(zip(targets, wanted, factors, strict=True)):
-            there = added(p, target.index, len(given), target.group, given.shape[1])
+            there = sums[at].of(p, target.group, given.shape[1], scale)
             ratio = np.clip(given / np.maximum(there, 1e-12), LEAST, MOST)
             ratio[there <= FEWEST] = np.minimum(ratio[there <= FEWEST], 1.0)
             ratio[given.sum(axis=1) <= 0] = 1.0  # nothing is known of these rows
@@ -57,35 +64,88 @@ def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Float
                 trust = np.where(given < FEWEST, 1.0, there / (there + TIMID))
                 ratio = (factor * ratio) ** trust / factor
             factor *= ratio
-            p *= ratio.T[target.group].take(target.index, axis=1)
-            p = normalised(p, start)
+            wide = ratio[:, target.group]
+            for some in batches(*p.shape):
+                part = p[some]
+                part *= wide.take(target.index[some], axis=0)
+                whole = np.einsum("ij->i", part)
+                if whole.min(initial=1.0) <= SMALL:
+                    normalise(part, start[some])
+                    whole = np.ones(len(part))
+                np.divide(1.0, whole, out=scale[some])
+    p *= scale[:, None]
     return p, [np.round(factor, 9) for factor in factors]
 
 
 def multiplied(start: Floats, cells: Sequence[tuple[Ints, Ints]], factors: Sequence[Floats]) -> Floats:
     """The distributions of other rows, by the same factors; `cells` has index and group of each table."""
-    p = start
-    for (index, group), factor in zip(cells, factors, strict=True):
-        p = normalised(p * factor.T[group].take(index, axis=1), start)
+    wide = [factor[:, group] for (_, group), factor in zip(cells, factors, strict=True)]
+    found = np.empty_like(start)
+    for some in batches(*start.shape):
+        p = found[some]
+        p[:] = start[some]
+        for (index, _), factor in zip(cells, wide, strict=True):
+            p *= factor.take(index[some], axis=0)
+        whole = np.einsum("ij->i", p)
+        if whole.min(initial=1.0) > NOTHING:
+            p *= (1.0 / whole)[:, None]
+            continue
+        p[:] = start[some]  # step by step: a factor that leaves a row nothing is left out
+        for (index, _), factor in zip(cells, wide, strict=True):
+            _multiply(p, factor, index[some], start[some])
+    return found
+
+
+def _multiply(p: Floats, factor: Floats, index: Ints, start: Floats) -> None:
+    """Distributions times their factors, in place."""
+    p *= factor.take(index, axis=0)
+    normalise(p, start)
+
+
+def normalise(p: Floats, otherwise: Floats | None = None) -> Floats:
+    """Distributions made to add up to 1, in place; a row that nothing is left for is as `otherwise`, or even.
+
+    >>> normalise(np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    whole = np.einsum("ij->i", p)
+    if whole.min(initial=1.0) <= NOTHING:
+        lost = np.flatnonzero(whole <= NOTHING)
+        p[lost] = 1.0 if otherwise is None else otherwise[lost]
+        return normalise(p)
+    p *= (1.0 / whole)[:, None]
     return p
 
 
-def normalised(p: Floats, otherwise: Floats | None = None) -> Floats:
-    """Distributions that add up to 1 (v x rows); a row that nothing is left for is as `otherwise`, or even.
+def batches(rows: int, cells: int) -> Iterator[slice]:
+    """Runs of rows whose distributions stay near the processor."""
+    size = max(64, NEAR // max(1, cells))
+    for at in range(0, rows, size):
+        yield slice(at, min(rows, at + size))
 
-    >>> normalised(np.array([[3.0, 0.0], [1.0, 0.0]])).tolist()
-    [[0.75, 0.5], [0.25, 0.5]]
-    """
-    whole = p.sum(axis=0)
-    lost = whole <= 1e-100
-    if lost.any():
-        return normalised(np.where(lost, 1.0 if otherwise is None else otherwise, p))
-    return np.asarray(p / whole)
+
+class Sums:
+    """Adds up rows in cells."""
+
+    def __init__(self, index: Ints, cells: int) -> None:
+        from scipy.sparse import csc_array  # takes long to import, and not every command needs it
+
+        rows = len(index)
+        at = np.arange(rows + 1, dtype=np.int32)
+        self._matrix = csc_array((np.ones(rows), index.astype(np.int32), at), shape=(cells, rows))
+
+    def of(self, p: Floats, group: Ints, own: int, scale: Floats | None = None) -> Floats:
+        """Distributions, times the scale of each, added up: cells x the table's own cells."""
+        if scale is not None:
+            self._matrix.data[:] = scale
+        sums = self._matrix @ p
+        if len(group) == own and (group == np.arange(own)).all():
+            return np.asarray(sums)
+        found = np.zeros((own, len(sums)))
+        np.add.at(found, group, sums.T)
+        return np.ascontiguousarray(found.T)
 
 
 def added(p: Floats, index: Ints, cells: int, group: Ints, own: int) -> Floats:
     """Distributions added up: cells of the others x the table's own cells."""
-    found = np.zeros((own, cells))
-    for v, row in zip(group.tolist(), p, strict=True):
-        found[v] += np.bincount(index, row, cells)
-    return np.ascontiguousarray(found.T)
+    return Sums(index, cells).of(p, group, own)

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.numbers import exact
+from dpsynth_cli.release.profile import profile
 from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
@@ -36,7 +37,7 @@ PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
 )
 LARGE_DELTA = Fraction(1, 10**4)
-CONFIDENTIAL = ("input", "files", "ledger", "utility", "groups")
+CONFIDENTIAL = ("input", "files", "ledger", "utility", "groups", "problems")
 REQUIRED = (
     "publishable",
     "release",
@@ -72,7 +73,7 @@ def guarantee(spec: Spec) -> dict[str, Any]:
     return {
         "model": "pure differential privacy"
         if delta is None
-        else "approximate differential privacy (by zCDP)",
+        else "approximate differential privacy (by Gaussian differential privacy)",
         "epsilon": epsilon,
         "delta": delta,
         "neighbours": privacy.neighbours,
@@ -146,7 +147,7 @@ def public_audit(
         "dpsynth_audit": VERSION,
         "publishable": True,
         "release": header["release"],
-        "guarantee": guarantee(spec),
+        "guarantee": guarantee(spec) | {"profile": profile(spec.privacy)},
         "budget": dict(budget) | {"charges": list(charges), "ledger": header["ledger"]},
         "mechanism": {
             "name": spec.mechanism.name,
@@ -190,10 +191,12 @@ def steward_audit(
     files: Mapping[str, str],
     ledger: Mapping[str, Any],
     utility: Mapping[str, Any] | None,
+    problems: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The public audit with what must stay with the steward."""
     private = {"publishable": False, "input": input_path, "files": dict(files), "ledger": dict(ledger)}
-    return dict(public) | private | ({} if utility is None else {"utility": dict(utility)})
+    measured = {"utility": utility, "problems": problems}
+    return dict(public) | private | {key: dict(value) for key, value in measured.items() if value is not None}
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

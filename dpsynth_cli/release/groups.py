@@ -15,13 +15,16 @@ from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.journal import refunding
+from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
-from dpsynth_cli.release.synthesis import Receipt, about, cost_of
+from dpsynth_cli.release.synthesis import Receipt, about
 from dpsynth_cli.release.write import write_table
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 
 
@@ -40,18 +43,22 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
     files = Files.of(spec)
     files.check_writable()
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+        refuse_junk(spec, scan)
         release_id = secrets.token_hex(16)
         entry = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
         with refunding(spec, ledger, release_id):
             ledger.drawn(release_id)
             progress("reading", 0, scan.size)
+            counted = Problems.of(column.name for column in spec.domain)
             found = read_groups(
                 scan,
                 spec.domain,
                 spec.params.group_size,
                 spec.params.partition,
                 lambda done: progress("reading", done, scan.size),
+                counted,
             )
+            problems = for_the_steward(counted, spec.domain)
             count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(SAMPLE_ROWS)
             pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
@@ -68,7 +75,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 real = partial(scanned, scan, spec.domain, SAMPLE_ROWS, progress)
                 useful = utility(spec, real, made, progress)
                 charged = ledger.receipt(spec.privacy.dataset, release_id)
-                steward = audit.steward_audit(public, spec.input, named, charged, useful)
+                steward = audit.steward_audit(public, spec.input, named, charged, useful, problems)
                 steward["groups"] = found.for_the_steward()
                 publish(
                     files,
@@ -82,4 +89,4 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 )
             finally:
                 pending.discard()
-    return Receipt(release_id, count, named, public, charged)
+    return Receipt(release_id, count, named, public, charged, problems)

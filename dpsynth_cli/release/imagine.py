@@ -1,7 +1,7 @@
-"""A release imagined over a public reference table: which questions would be asked, at what price, and how
-far the result would be from the reference.
+"""A release imagined over a public reference table: which questions would be asked, at what price, and what
+rows would come out.
 
-The reference is uniform over the declared domain, or a public table; nothing here depends on private data.
+References are the generated tables of `family.py`, or a public table; nothing here depends on private data.
 The noise is the real one, because mechanisms choose by noisy numbers.
 """
 
@@ -15,9 +15,11 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.evaluate.tables import Sample, Table, uniform
+from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
-from dpsynth_cli.release.synthesis import accountant_of, run
+from dpsynth_cli.release.budget import accountant_of
+from dpsynth_cli.release.family import family
+from dpsynth_cli.release.synthesis import run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill
@@ -26,7 +28,10 @@ from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tables import distances
 
-REFERENCE_ROWS = 100_000
+LIKE_ROWS = 100_000  # of a public table
+FAMILY_ROWS = 20_000  # of each generated one
+DRAWN_ROWS = 50_000  # that are compared with a reference, at most, if it has no more itself
+LIKE = "like"  # what a public table is called among references
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,15 @@ class Imagined:
     passes: int
     seconds: float
     seconds_a_row: float
-    made: Table
 
 
-def reference(spec: Spec, rows: int, table: Table | None = None) -> Table:
-    """The public table, or a uniform one, of a size that a moment suffices for."""
-    if table is None:
-        return uniform(spec.domain, max(1, min(rows, REFERENCE_ROWS)))
-    if not len(table):
+def references(spec: Spec, rows: int, like: Table | None = None) -> dict[str, Table]:
+    """The public table, or the family, each of a size that a moment suffices for."""
+    if like is None:
+        return family(spec, max(1, min(rows, FAMILY_ROWS)))
+    if not len(like):
         raise UsageError("the reference table has no rows.", next_step="Give one that has, or none.")
-    return table.at_most(REFERENCE_ROWS)
+    return {LIKE: like.at_most(LIKE_ROWS)}
 
 
 @dataclass
@@ -83,19 +87,18 @@ class _ScaledUp:
         return np.asarray(np.rint(sums * (self.rows / len(self.table))), np.int64)
 
 
-def imagine(spec: Spec, rows: int, table: Table) -> Imagined:
+def imagine(spec: Spec, rows: int, table: Table) -> tuple[Imagined, Table]:
     """Run the mechanism as if there were `rows` rows like those of the table, and draw from its model."""
     scaled_up = _ScaledUp(table, spec.domain, rows)
     bill = Bill(spec.domain, accountant_of(spec))
     start = time.process_time()
-    model = run(spec, open_curator(scaled_up, bill, system_source(), InMemory()), bill).model
+    model = run(spec, open_curator(scaled_up, bill, system_source(), InMemory()), bill, 0, DRAWN_ROWS).model
     seconds = time.process_time() - start - scaled_up.seconds
     start = time.process_time()
     made = Sample(None)
-    count = min(rows, REFERENCE_ROWS)
+    count = min(rows, max(len(table), DRAWN_ROWS))
     for block in model.draw(count, np.random.default_rng(0)):
         made.add(block)
     a_row = (time.process_time() - start) / max(1, count)
-    return Imagined(
-        model, bill.accountant, bill.charges, scaled_up.passes, seconds, a_row, made.table(spec.domain)
-    )
+    found = Imagined(model, bill.accountant, bill.charges, scaled_up.passes, seconds, a_row)
+    return found, made.table(spec.domain)

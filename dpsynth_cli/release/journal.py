@@ -23,8 +23,9 @@ from dpsynth_cli.errors import (
 )
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer
+from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.publish import Files
-from dpsynth_cli.release.synthesis import about, cost_of
+from dpsynth_cli.release.synthesis import about
 from dpsynth_cli.release.transcript import VERSION, PartialTranscript, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
@@ -80,6 +81,11 @@ class Journal:
     @property
     def release_id(self) -> str:
         return str(self._partial.header["release"]["id"])
+
+    @property
+    def seed(self) -> int:
+        """Of what is drawn after the noise."""
+        return int(self._partial.header["sampling_seed"])
 
     @property
     def answers(self) -> Sequence[tuple[Any, Answer]]:

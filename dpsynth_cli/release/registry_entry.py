@@ -144,8 +144,8 @@ def _utility(audit: Mapping[str, Any]) -> dict[str, str]:
         return {}
     said = [
         f"mean total variation distance of {ways}-way marginals {paid[key]['mean']} "
-        f"(noise alone gives about {paid[key]['noise']})"
-        for ways, key in ((1, "tvd1"), (2, "tvd2"))
+        f"(standard deviation of its noise {paid[key]['noise']})"
+        for ways, key in ((1, "tvd1"), (2, "tvd2"), (3, "tvd3"))
         if key in paid
     ]
     return {"utility": f"By a part of the budget (epsilon {paid['epsilon']}): {'; '.join(said)}."}

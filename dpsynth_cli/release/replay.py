@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import rebuilt
-from dpsynth_cli.release.synthesis import Outcome, accountant_of, check_paid_for, run
+from dpsynth_cli.release.synthesis import Outcome, check_paid_for, run
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.bill import Bill, recorded_ask
 
@@ -24,7 +25,9 @@ def replay(transcript: Transcript, progress: Progress = no_progress) -> tuple[Sp
         if spec.mechanism.stream:
             return spec, rebuilt(spec, transcript)
         bill = Bill(spec.domain, accountant_of(spec), transcript.answers)
-        outcome = run(spec, replace(recorded_ask(bill), progress=progress), bill)
+        outcome = run(
+            spec, replace(recorded_ask(bill), progress=progress), bill, transcript.header["sampling_seed"]
+        )
     except (KeyError, UsageError, ValueError) as error:
         made = transcript.header.get("release", {}).get("versions", {}).get("dpsynth", "an unknown version")
         raise VerificationError(

@@ -16,7 +16,7 @@ import json
 import secrets
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -31,42 +31,26 @@ from dpsynth_cli.errors import (
     VerificationError,
 )
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.mechanisms.online import schedule
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.budget import accountant_of, cost_of
+from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
 from dpsynth_cli.release.stream_snapshot import rebuilt
+from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.release.stream_step import advance, stream_of
-from dpsynth_cli.release.synthesis import Receipt, accountant_of, compose, cost_of, versions
+from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
 from dpsynth_cli.trusted.stream.step import read_batch
 
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
 FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a stream stands: public facts only. `events` is None where arrivals are private."""
-
-    stream: str
-    name: str
-    dataset: str
-    pushes: int
-    events: int | None
-    releases: int
-    clock: str  # what is counted until the next release
-    now: int
-    next_release: int
-    generation: int
-    state_file: str
-    counted: bool = True  # false: this batch had been pushed before
-    released: bool = False  # whether this push made a release
 
 
 # --- the commands ------------------------------------------------------------------------------------
@@ -83,7 +67,7 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
     ledger.create()
     with store.locked():
         if store.path.exists() and store.uncommitted() is None:
-            return _status(spec, store, _loaded(spec, store)), False
+            return status_of(spec, store, _loaded(spec, store)), False
         state = store.uncommitted()
         if state is not None and state.spec == _fixed(spec):
             _check_alive(spec, ledger, state)
@@ -101,11 +85,14 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
             store.discard()
             raise
         store.commit(state)
-        return _status(spec, store, state), True
+        return status_of(spec, store, state), True
 
 
-def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progress = no_progress) -> Status:
-    """Count a batch once, and make a release if one is due."""
+def push(
+    spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progress = no_progress
+) -> tuple[Status, dict[str, Any]]:
+    """Count a batch once, and make a release if one is due. For the steward also what of the batch is not as
+    declared."""
     day = (
         datetime.now(timezone.utc).date().isoformat()
     )  # before a row is read: how long that takes is nobody's
@@ -116,14 +103,18 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
     with store.locked():
         state = _loaded(spec, store)
         if batch_id in state.batches:
-            return replace(_status(spec, store, state), counted=False)
+            return replace(status_of(spec, store, state), counted=False), {}
         _check_published(spec, ledger, state)
+        counted = Problems.of(column.name for column in spec.domain)
         try:
             with closing(open_scan(batch, spec.domain.columns, spec.csv)) as scan:
+                refuse_junk(spec, scan, NOT_COUNTED)
                 if ledger.state(state.stream_id) == "reserved":
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
-                rows = read_batch(scan, stream_of(spec), lambda done: progress("reading", done, scan.size))
+                rows = read_batch(
+                    scan, stream_of(spec), lambda done: progress("reading", done, scan.size), counted
+                )
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             raise
@@ -132,8 +123,13 @@ def push(spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progre
             told.cost, told.next_step = NOT_COUNTED, "Run the same command again."
             raise told from None
         released = advance(state, spec, rows, batch_id, day)
+        so_far = Problems.of_json(state.problems) if state.problems else Problems()
+        so_far.merge(counted)
+        state.problems = so_far.as_json()
         store.commit(state)
-        return replace(_status(spec, store, state), released=released)
+        return replace(status_of(spec, store, state), released=released), for_the_steward(
+            counted, spec.domain
+        )
 
 
 def publish(
@@ -162,7 +158,12 @@ def publish(
         try:
             snapshot_id = transcript.header["release"]["id"]
             charged = ledger.receipt(spec.privacy.dataset, state.stream_id)
-            steward = audit.steward_audit(public, f"stream {spec.name}", files.named(), charged, None)
+            problems = (
+                for_the_steward(Problems.of_json(state.problems), spec.domain) if state.problems else None
+            )
+            steward = audit.steward_audit(
+                public, f"stream {spec.name}", files.named(), charged, None, problems
+            )
 
             def record(hashes: dict[str, str]) -> None:
                 if hashes not in [entry.payload for entry in ledger.find(snapshot_id)]:
@@ -194,7 +195,7 @@ def status(spec: Spec, ledger: Ledger) -> Status:
     check(spec)
     store = _store(spec, ledger)
     with store.locked():
-        return _status(spec, store, _loaded(spec, store))
+        return status_of(spec, store, _loaded(spec, store))
 
 
 def check(spec: Spec) -> None:
@@ -326,26 +327,3 @@ def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
             "Nothing was read and nothing was published.",
             "Restore the newest ledger and state together; a stream cannot go on from a copy of before.",
         )
-
-
-def _status(spec: Spec, store: Store, state: StreamState) -> Status:
-    stream = stream_of(spec)
-    public, clock = stream.public_arrivals, stream.clock(state)
-    R, now = spec.params.releases_per_doubling, state.release.get("due", 0)
-    low, high = clock, max(1, 2 * clock)  # the next release is due in (low, high]
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if schedule.due(middle, R) > now else (middle, high)
-    return Status(
-        stream=state.stream_id,
-        name=spec.name,
-        dataset=spec.privacy.dataset,
-        pushes=state.pushes,
-        events=clock if public else None,
-        releases=state.release.get("number", 0),
-        clock="events" if public else "pushes",
-        now=clock,
-        next_release=high,
-        generation=state.generation,
-        state_file=str(store.path),
-    )

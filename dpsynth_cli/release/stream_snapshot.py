@@ -10,7 +10,8 @@ from typing import Any
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.questions import Answer, Model, Question, Total, as_json
-from dpsynth_cli.release.synthesis import Outcome, accountant_of, check_paid_for
+from dpsynth_cli.release.budget import accountant_of
+from dpsynth_cli.release.synthesis import Outcome, check_paid_for
 from dpsynth_cli.release.transcript import Transcript
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import laplace_sd

@@ -13,8 +13,8 @@ import numpy as np
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
+from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
-from dpsynth_cli.release.synthesis import accountant_of
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import StreamState

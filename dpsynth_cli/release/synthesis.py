@@ -5,12 +5,10 @@ A release and its verification come through here, so that they cannot differ.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,27 +17,23 @@ from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
-from dpsynth_cli.numbers import exact
-from dpsynth_cli.questions import Answer, Ask, Asking, Block, Model, Progress, Question, no_progress
+from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.budget import budget_of
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
 from dpsynth_cli.trusted.core.prices import Charge
-from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
-from dpsynth_cli.trusted.sums.tally import Tally
 
 if TYPE_CHECKING:  # what reads and writes files takes long to import
     import pandas as pd
 
+    from dpsynth_cli.evaluate.paid import Paid
     from dpsynth_cli.release.transcript import Transcript
     from dpsynth_cli.release.write import Pending
 
 Watch = Callable[[Block], None]
-
-LARGEST_EPSILON = 1_000_000
-LARGEST_NOISE = 10**6  # rows
 
 
 def no_watch(block: Block) -> None:
@@ -48,14 +42,14 @@ def no_watch(block: Block) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a mechanism made of its answers and what they cost; and the questions and answers of a paid
-    evaluation, if the spec has one."""
+    """What a mechanism made of its answers and what they cost; and a paid evaluation, if the spec has one,
+    with its answers."""
 
     model: Model
     accountant: Accountant
     charges: Sequence[Charge]
-    asked: Sequence[Question] = ()
-    paid: Sequence[Answer] = ()
+    paid: Paid | None = None
+    answers: Sequence[Answer] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +61,9 @@ class Receipt:
     files: dict[str, str]
     public: dict[str, Any] = field(repr=False)
     ledger: dict[str, Any]  # for the steward: the entry of the charge, and what remains
+    problems: dict[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # for the steward: cells not as declared
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
@@ -94,57 +91,33 @@ def read_frame(path: str, omega: Domain) -> pd.DataFrame:
     return frame
 
 
-def run(spec: Spec, ask: Ask, bill: Bill) -> Outcome:
-    """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget."""
+def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) -> Outcome:
+    """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget.
+
+    The evaluation is about the synthetic rows, which follow from the model and the seed; where they are only
+    imagined, about `most` of them.
+    """
     try:
         if spec.evaluation.epsilon is None:
             model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
             return Outcome(model, bill.accountant, bill.charges)
-        share, asked = _payable(spec, ask)
-        model = spec.mechanism.run(_part(ask, 1 - share), spec.domain, spec.params, spec.split)
-        return Outcome(model, bill.accountant, bill.charges, asked, ask(asked))
+        from dpsynth_cli.evaluate.paid import paid_questions
+        from dpsynth_cli.release.paid import part_of, share_of
+
+        share = share_of(spec, ask)
+        model = spec.mechanism.run(part_of(ask, 1 - share), spec.domain, spec.params, spec.split)
+        rows = rows_of(spec, model) if most is None else min(most, rows_of(spec, model))
+
+        def rows_again() -> Iterator[Block]:
+            return model.draw(rows, np.random.default_rng(seed))
+
+        paid = paid_questions(spec.domain, share, rows_again, rows, model.total)
+        return Outcome(model, bill.accountant, bill.charges, paid, ask(paid.questions))
     except TranscriptMismatch:
         raise VerificationError(
             "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
             "",
         ) from None
-
-
-def _payable(spec: Spec, ask: Ask) -> tuple[Fraction, list[Question]]:
-    """The evaluation's share of the budget, and its questions. The share is what its epsilon, with the same
-    delta, would cost by itself.
-
-    Refuses now what could not be answered later, when the mechanism has spent its own part.
-    """
-    from dpsynth_cli.evaluate.paid import paid_questions
-
-    assert spec.evaluation.epsilon is not None
-    try:
-        alone = accountant_of(replace(spec, privacy=replace(spec.privacy, epsilon=spec.evaluation.epsilon)))
-        share = alone.total / accountant_of(spec).total
-        asked = paid_questions(spec.domain, share)
-        for question in asked:
-            ask.sd(question)
-    except (UsageError, ValueError):
-        at = spec.places.get("evaluate.epsilon", "evaluate.epsilon")
-        raise UsageError(
-            f"{at}: this evaluation cannot be paid for: it has too little epsilon or too many cells.",
-            next_step="Raise evaluate.epsilon, release fewer columns, or leave it out.",
-        ) from None
-    return share, asked
-
-
-def _part(ask: Ask, share: Fraction) -> Asking:
-    """The same `ask`, but its whole budget is a share of the real one."""
-
-    def scaled(question: Question) -> Question:
-        return replace(question, share=question.share * share)
-
-    return Asking(
-        lambda questions: ask([scaled(question) for question in questions]),
-        lambda question: ask.sd(scaled(question)),
-        ask.progress,
-    )
 
 
 def compose(
@@ -159,16 +132,10 @@ def compose(
 
     `watch` sees every block of synthetic codes as it is written.
     """
-    model, tally = outcome.model, Tally(outcome.asked, spec.domain)
-
-    def seen(block: Block) -> None:
-        watch(block)
-        if outcome.asked:
-            tally.add(block, len(next(iter(block.values()))))
-
-    rows = max(0, model.total) if spec.rows is None else spec.rows
+    model = outcome.model
+    rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending = draw(spec, model, rows, seed, files.path, progress, release_id, seen)
+    pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
     output = {
         "file": files.output_name,
         "rows": rows,
@@ -187,12 +154,17 @@ def compose(
         model.facts,
         paper_bound(spec, model.total),
     )
-    if outcome.asked:
+    if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 
-        found = paid_errors(spec.domain, outcome.paid, tally.sums(), rows, model.total)
+        found = paid_errors(spec.domain, outcome.paid, outcome.answers, rows, model.total)
         public["evaluation"] = {"epsilon": transcript.header["spec"]["evaluate"]["epsilon"]} | found
     return pending, public
+
+
+def rows_of(spec: Spec, model: Model) -> int:
+    """How many synthetic rows there are: as many as the spec says, else the private total."""
+    return max(0, model.total) if spec.rows is None else spec.rows
 
 
 def draw(
@@ -233,63 +205,6 @@ def paper_bound(spec: Spec, rows: float) -> float | None:
     if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
         return None
     return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
-
-
-def accountant_of(spec: Spec) -> Accountant:
-    """One currency a release: pure epsilon, or rho where the spec has a delta.
-
-    Refuses what would be no release: an epsilon that protects nobody, or one whose noise drowns every table.
-    """
-    privacy, at = spec.privacy, spec.places.get("privacy.epsilon", "privacy.epsilon")
-    if privacy.budget > LARGEST_EPSILON:
-        raise UsageError(
-            f"{at}: epsilon is above {LARGEST_EPSILON:,}, which protects nobody.",
-            next_step="An epsilon of 1 is usual, and more than 10 is hard to defend.",
-        )
-    if privacy.delta is None:
-        accountant = Accountant.pure(privacy.budget)
-    else:
-        accountant = Accountant.zcdp(privacy.budget, privacy.delta)
-    if _noise(accountant) > LARGEST_NOISE:
-        raise UsageError(
-            f"{at}: epsilon is too small: even one count with the whole budget would be off by more than a "
-            "million rows.",
-            next_step="Raise privacy.epsilon.",
-        )
-    return accountant
-
-
-def _noise(accountant: Accountant) -> float:
-    """The standard deviation of one count that gets the whole budget."""
-    try:
-        return accountant.price(Fraction(1), 1, 1).sd
-    except ValueError:
-        return math.inf
-
-
-def cost_of(spec: Spec) -> Cost:
-    """What the release costs, as the ledger counts it."""
-    privacy = spec.privacy
-    if privacy.epsilon is None:
-        return UNBOUNDED
-    accountant = accountant_of(spec)
-    return Cost(
-        accountant.total,
-        Unit(accountant.currency, privacy.neighbours),
-        exact(privacy.budget),
-        None if privacy.delta is None else str(float(privacy.delta)),
-    )
-
-
-def budget_of(accountant: Accountant) -> dict[str, Any]:
-    """Total and spent, as exact strings and as floats."""
-    return {
-        "currency": accountant.currency,
-        "total": str(accountant.total),
-        "total_float": float(accountant.total),
-        "spent": str(accountant.spent),
-        "spent_float": float(accountant.spent),
-    }
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.journal import Journal, refunding
+from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
-from dpsynth_cli.release.synthesis import Receipt, accountant_of, compose, run
+from dpsynth_cli.release.synthesis import Receipt, compose, run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
@@ -36,13 +38,13 @@ def release(
 
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
     after that it stays spent, and `resume` finishes from the answers already on the disk: same answers, same
-    charge, nothing asked twice.
+    charge, nothing asked twice. A strict spec has the first rows looked at before the charge.
     """
     _check_whole(spec)
     accountant_of(spec)
     files = Files.of(spec)
     files.check_writable()
-    engine = engine or Engine(sum_over, watches=True)
+    engine = engine or Engine(sum_over, watches=True, counts=True)
     if resume:
         with (
             closing(Journal.resume(spec, files, ledger)) as journal,
@@ -53,6 +55,7 @@ def release(
             return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         engine.check(scan)
+        refuse_junk(spec, scan)
         with (
             closing(Journal.begin(spec, files, ledger)) as journal,
             refunding(spec, ledger, journal.release_id, journal),
@@ -84,7 +87,7 @@ def _ask_and_publish(
     passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
-    outcome = run(spec, replace(ask, progress=progress), bill)
+    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
@@ -94,7 +97,8 @@ def _ask_and_publish(
     try:
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
         useful = utility(spec, passes.sampled, made, progress)
-        steward = audit.steward_audit(public, spec.input, files.named(), charged, useful)
+        problems = for_the_steward(passes.problems, spec.domain)
+        steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,
             journal.release_id,
@@ -108,4 +112,4 @@ def _ask_and_publish(
     finally:
         pending.discard()
     journal.remove()
-    return Receipt(journal.release_id, public["output"]["rows"], files.named(), public, charged)
+    return Receipt(journal.release_id, public["output"]["rows"], files.named(), public, charged, problems)

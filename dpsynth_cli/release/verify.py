@@ -11,6 +11,7 @@ from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.numbers import shown
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release import signing
 from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.replay import replay
@@ -25,12 +26,14 @@ def verify(
     output: Path | None = None,
     transcript: Path | None = None,
     ledger: str | None = None,
+    key: Path | None = None,
     progress: Progress = no_progress,
 ) -> list[str]:
     """What was checked, a sentence each; VerificationError at the first thing that does not fit."""
     audit = load_audit(audit_path)
+    signed = [] if key is None else [signing.check(audit_path, key, output, transcript)]
     if "transcript" not in audit:
-        return _verify_groups(audit_path, audit, output, ledger)
+        return signed + _verify_groups(audit_path, audit, output, ledger)
     try:
         transcript = transcript or audit_path.parent / audit["transcript"]["file"]
         name, claimed = audit["output"]["file"], audit["output"]["sha256"]
@@ -57,7 +60,7 @@ def verify(
     if changed:
         raise VerificationError(f"{audit_path} was edited: {', '.join(changed)}.", "")
     findings.append("the audit: every public field follows from the transcript")
-    return findings + _check_ledger(audit, ledger, {"transcript": claimed_transcript})
+    return signed + findings + _check_ledger(audit, ledger, {"transcript": claimed_transcript})
 
 
 def _verify_groups(

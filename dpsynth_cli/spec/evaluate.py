@@ -9,7 +9,7 @@ from operator import attrgetter
 from dpsynth_cli.domain import Column
 from dpsynth_cli.evaluate.names import NAMES, QUICK
 from dpsynth_cli.spec.keys import Key, Kind, Section
-from dpsynth_cli.spec.kinds import items, one_of, positive, text
+from dpsynth_cli.spec.kinds import Percent, items, one_of, positive_or_percent, text
 from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed
 from dpsynth_cli.spec.yaml_nodes import Items, Node, shortened
 
@@ -43,8 +43,10 @@ METRICS = Key(
 )
 EPSILON = Key(
     "epsilon",
-    positive("a positive number, at most half of privacy.epsilon"),
-    "a part of `privacy.epsilon`, at most half, for errors that may be published",
+    positive_or_percent("a positive number, or a percentage such as 5%, at most half of privacy.epsilon"),
+    "a part of `privacy.epsilon`, at most half, for errors that may be published: an exact decimal, or a "
+    "percentage of it (`5%` of 1.0 is 0.05, exactly). Without it no error is measured publicly and nothing "
+    "is spent on one",
 )
 TARGET = Key(
     "target",
@@ -76,6 +78,8 @@ def read_evaluation(
     section = document.section(EVALUATE)
     values = section.values(EVALUATE.keys)
     epsilon, target = values["epsilon"], values["target"]
+    if isinstance(epsilon, Percent):
+        epsilon = values["epsilon"] = epsilon.part * (1 if whole is None else whole)
     if epsilon is not None and whole is None:
         section.note("epsilon", "is stated, but a release by groups has no budget to pay from; leave it out")
     elif epsilon is not None and 2 * epsilon > (whole or 0):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +45,31 @@ def positive(allowed: str, below: int | None = None) -> Kind:
         ]
     }
     return Kind(read, schema, lambda value: None if value is None else numbers.exact(value))
+
+
+@dataclass(frozen=True)
+class Percent:
+    """A part of something that is known later: 5% is a twentieth, exactly."""
+
+    part: Fraction
+
+
+def positive_or_percent(allowed: str) -> Kind:
+    """Exact positive decimals, or such a part of something as `5%`; what it is worth is written."""
+    plain_number = positive(allowed)
+
+    def read(node: Node) -> Fraction | Percent:
+        scalar = usable(node)
+        if scalar is None or not scalar.text.endswith("%"):
+            number: Fraction = plain_number.read(node)
+            return number
+        value = numbers.decimal(scalar.text[:-1])
+        if value is None or value <= 0:
+            raise Wrong(allowed)
+        return Percent(value / 100)
+
+    percent = {"type": "string", "pattern": _DECIMAL.removesuffix("$") + "%$"}
+    return Kind(read, {"anyOf": [*plain_number.schema["anyOf"], percent]}, plain_number.write)
 
 
 def text(allowed: str, longest: int | None = None) -> Kind:

@@ -27,7 +27,7 @@ BUDGET = (  # a release by groups has none of these
         positive("a number between 0 and 1 such as 1e-9", below=1),
         "between 0 and 1, far below one over the number of rows; above 1e-4 the audit warns. Without it the "
         "guarantee is pure epsilon with discrete Laplace noise (or noise from a cube, if that is less); with "
-        "it, (epsilon, delta) with discrete Gaussian noise, accounted in zCDP",
+        "it, (epsilon, delta) with Gaussian noise, accounted by Gaussian differential privacy",
     ),
     Key(
         "neighbours",

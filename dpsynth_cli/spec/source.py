@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.spec.reader import Wrong
@@ -21,17 +22,26 @@ from dpsynth_cli.spec.yaml_nodes import (
 )
 
 _LARGEST_FILE = 1_000_000
+STANDARD_INPUT = "standard input"  # what messages call a spec that came from there
 _PART = r'(?:"[^"]*"|[^".=]+)'  # of a dotted key
 
 
 def parse_file(path: str) -> tuple[Keys, list[Mistake]]:
-    """The document in a file, and the mistakes in its form."""
+    """The document in a file, or on standard input (-), and the mistakes in its form."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(_LARGEST_FILE + 1)
+        if path == "-":
+            path, raw = STANDARD_INPUT, sys.stdin.buffer.read(_LARGEST_FILE + 1)
+        else:
+            with open(path, "rb") as file:
+                raw = file.read(_LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "this is not a file name"
         raise FileError(f"The spec {path} cannot be read: {reason}.") from None
+    return parse_text(raw, path)
+
+
+def parse_text(raw: bytes, path: str) -> tuple[Keys, list[Mistake]]:
+    """The document in a text that mistakes call `path`, and the mistakes in its form."""
     init = "A spec is a short YAML file; `dpsynth init DATA` drafts one."
     if len(raw) > _LARGEST_FILE:
         raise UsageError(f"{path} is not a spec: it is larger than 1 MB.", next_step=init)

@@ -16,13 +16,24 @@ from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec.columns import read_columns
-from dpsynth_cli.spec.document import CSV, DPSYNTH, NAME, ROWS, ROWS_HINT, SAMPLING, SEED, VERSION, effective
+from dpsynth_cli.spec.document import (
+    CSV,
+    DPSYNTH,
+    NAME,
+    ROWS,
+    ROWS_HINT,
+    SAMPLING,
+    SEED,
+    STRICT,
+    VERSION,
+    effective,
+)
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
 from dpsynth_cli.spec.paths import INPUT, OUTPUT, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
-from dpsynth_cli.spec.source import override, parse_file, set_key
+from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
@@ -50,6 +61,7 @@ class Spec:
     seed: int | None
     csv: CsvOptions
     evaluation: Evaluation
+    strict: bool
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -61,10 +73,17 @@ def load_spec(
     input: str | None = None,
     output: str | None = None,
     rows: str | int | None = None,
+    drafted: str | None = None,
     registry: Mapping[str, Mechanism] | None = None,
 ) -> Spec:
-    """The spec in a file, with what the command line overrides; all mistakes in one UsageError."""
-    document, mistakes = parse_file(path)
+    """The spec in a file, or on standard input (-), with what the command line overrides.
+
+    `drafted` is its text where it is not in the file yet. All mistakes are in one UsageError.
+    """
+    if drafted is None:
+        document, mistakes = parse_file(path)
+    else:
+        document, mistakes = parse_text(drafted.encode(), "the drafted spec")
     for setting in overrides:
         document = override(document, setting, mistakes)
     for key, value in (("input", input), ("output", output), ("rows", rows)):
@@ -73,8 +92,13 @@ def load_spec(
             document = set_key(document, [key], Scalar(str(value), place, quoted=key != "rows"), place)
     folder = os.path.dirname(path)
     spec = _read(document, mistakes, folder, mechanisms() if registry is None else registry)
+    if path == "-" and spec is not None and spec.input == "-":
+        raise UsageError(
+            "the spec and the table both want standard input.", next_step="Give one of them as a file."
+        )
     if spec is None:
-        raise _refusal(mistakes, f"Correct this, then: dpsynth check {shlex.quote(path)}")
+        again = "then release it again" if drafted else f"then: dpsynth check {shlex.quote(path)}"
+        raise _refusal(mistakes, f"Correct this, {again}")
     return spec
 
 
@@ -112,12 +136,13 @@ def _is_named(column: Any) -> bool:
 
 
 def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective document without where the data and the output are kept.
+    """The effective document without where the data and the output are kept, and without `strict`: that a
+    strict release was made tells that no column of its first rows was mostly junk.
 
     >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
     {'name': 'trips', 'output': 'trips.csv'}
     """
-    public = {key: value for key, value in effective.items() if key != "input"}
+    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
     return public | {"output": os.path.basename(public["output"])}
 
 
@@ -165,6 +190,7 @@ def _read(
         document.unused(ROWS_HINT)
     section.finish()
     evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
+    strict = document.value(STRICT)
     document.finish()
 
     domain = Domain(columns, privacy.neighbours, rows_hint, strata)
@@ -176,7 +202,8 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation, {},
+        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation,
+        strict, {},
         _places(tree),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))

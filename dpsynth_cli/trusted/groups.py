@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Block, Ints
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 
 Points = NDArray[np.float32]
@@ -74,12 +75,17 @@ class GroupedRows:
 
 
 def read_groups(
-    scan: Scan, omega: Domain, g: int, partition: str, progress: Callable[[int], None] = lambda done: None
+    scan: Scan,
+    omega: Domain,
+    g: int,
+    partition: str,
+    progress: Callable[[int], None] = lambda done: None,
+    counted: Problems | None = None,
 ) -> GroupedRows:
-    """All rows of a table, in groups of at least g."""
+    """All rows of a table, in groups of at least g. Cells that are not as declared are `counted`."""
     parts: dict[str, list[np.ndarray]] = {column.name: [] for column in scan.columns}
     for piece in scan.pieces():
-        for name, codes in scan.encode(piece).items():
+        for name, codes in scan.encode(piece, counted).items():
             parts[name].append(codes.astype(np.int32))
         progress(piece.size)
     rows = {

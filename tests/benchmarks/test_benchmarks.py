@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.__main__ import benchmark, main, names, parser_of
@@ -113,3 +115,33 @@ def test_writing_replaces_one_section_in_its_place(tmp_path):
     assert "old" not in text
     assert text.index("## One") < text.index("new") < text.index("## Two") < text.index("kept")
     assert "`python -m benchmarks one --write`" in text
+
+
+def test_predictions_are_looked_up_in_their_ranges(tmp_path, capsys, monkeypatch):
+    from benchmarks import packaged
+
+    def people():
+        rng = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "age": rng.integers(18, 90, 400),
+                "pay": rng.lognormal(size=400),
+                "kids": np.where(rng.random(400) < 0.2, np.nan, rng.integers(0, 4, 400)),
+                "city": rng.choice(["a", "b", None], 400),
+                "id": [f"row {i}" for i in range(400)],
+                "same": 1,
+            }
+        )
+
+    declared = packaged.packaged(people, tmp_path / "t.csv", 200)
+    assert list(declared) == ["age", "pay", "kids", "city"]
+    assert declared["kids"] == {"type": "integer", "bounds": [0, 3], "nullable": True}
+    assert declared["city"] == {"type": "nominal", "categories": ["a", "b"], "nullable": True}
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 201
+    monkeypatch.setattr(packaged, "JUDGED", {"people": people})
+    out = tmp_path / "found.json"
+    main(["predictions", "--mechanism", "marginals", "--epsilon", "1", "--json", str(out)])
+    said, *lines = json.loads(out.read_text())
+    assert said.startswith("1 tables, 1 releases, delta 1e-09: ")
+    assert {line["error"] for line in lines if "error" in line} >= {"w1", "tvd1", "tvd2"}
+    assert "| people (400 x 4) |" in capsys.readouterr().out

@@ -31,7 +31,7 @@ from dpsynth_cli.questions import (
 class PlainAsk:
     """Answers `Total`, `CellCounts` and `Misfit`; what was asked is in `asked`, what was spent in `spent`.
 
-    `rho` makes the currency zCDP, else it is pure `epsilon`. With `exact` no noise is drawn, although
+    `rho` makes the noise Gaussian, else it is pure `epsilon`. With `exact` no noise is drawn, although
     `sd` still tells what it would have been.
     """
 
@@ -79,7 +79,7 @@ class PlainAsk:
         assert 0 < question.share <= 1, "a question that is not free needs a share"
         l1, l2_squared = self._moved(question)
         if self.rho is not None:
-            return math.sqrt(l2_squared / (2 * self.rho * float(question.share)))
+            return math.sqrt(l2_squared / (2 * self.rho * float(question.share)) + 1 / 12)  # and of rounding
         step = self.epsilon * float(question.share) / l1
         return math.sqrt(2) * math.exp(-step / 2) / -math.expm1(-step)
 
@@ -97,14 +97,14 @@ class PlainAsk:
         noise, sd = "none", 0.0
         if not self._free(question):
             sd = self.sd(question)
-            noise = "discrete_laplace" if self.rho is None else "discrete_gaussian"
+            noise = "discrete_laplace" if self.rho is None else "rounded_gaussian"
             if not self.exact:
                 values = values + self._noise(question, sd, len(values))
         return Answer(values, tuple(len(block) for block in blocks), noise, sd)
 
     def _noise(self, question: Question, sd: float, size: int) -> Ints:
         if self.rho is not None:
-            return np.rint(self.rng.normal(0, sd, size)).astype(np.int64)
+            return np.rint(self.rng.normal(0, math.sqrt(max(sd**2 - 1 / 12, 0)), size)).astype(np.int64)
         l1, _ = self._moved(question)
         p = -math.expm1(-self.epsilon * float(question.share) / l1)
         return self.rng.geometric(p, size) - self.rng.geometric(p, size)

@@ -35,6 +35,14 @@ def test_what_must_stay_empty_empties():
     assert ((INDEX == 3) & (found == 1)).sum() == 0
 
 
+def test_what_many_tables_forbid_empties_too():
+    """Two hundred tables that say the same: what a row costs them does not overflow."""
+    aims = [Aim(INDEX, np.arange(3), WANTED, WANTED == 0)] * 200
+    found = balanced(V, CLASSES, aims, 20, np.random.default_rng(1))
+    assert ((INDEX == 3) & (found == 1)).sum() == 0
+    assert apart(found) < 0.35 * apart(V)
+
+
 def test_rows_exchange_within_their_class_only():
     every = np.arange(8000)
     found = balanced(V, every, [Aim(INDEX, np.arange(3), WANTED)], 3, np.random.default_rng(1))
@@ -48,3 +56,38 @@ def test_cells_of_one_group_are_alike():
     counts = np.bincount(INDEX * 2 + group[found], minlength=8).reshape(4, 2)
     before = np.bincount(INDEX * 2 + group[V], minlength=8).reshape(4, 2)
     assert np.abs(counts - coarse).sum() < 0.6 * np.abs(before - coarse).sum()
+
+
+def test_what_one_block_of_rows_has_too_many_the_next_has_too_few():
+    """Over many blocks the error of each cell stays that of one block."""
+    errors = {}
+    for carried in (False, True):
+        rng, owed = np.random.default_rng(2), np.zeros(12, np.int64)
+        away = np.zeros(12)
+        for _ in range(25):
+            index, v = rng.permutation(2400) % 4, rng.permutation(2400) % 3
+            wanted = np.full((4, 3), 200.0)
+            aim = Aim(index, np.arange(3), wanted, owed=owed if carried else None)
+            found = balanced(v, np.zeros(2400, int), [aim], 1, rng)
+            away += np.bincount(index * 3 + found, minlength=12) - wanted.ravel()
+        errors[carried] = np.abs(away).sum()
+    assert errors[True] < 0.5 * errors[False]
+
+
+def test_what_cannot_be_reached_is_not_owed_for_ever():
+    owed, rng = np.zeros(2, np.int64), np.random.default_rng(0)
+    for _ in range(50):  # all rows are in the first cell, whatever is wanted
+        aim = Aim(np.zeros(100, int), np.arange(2), np.array([[50.0, 50.0]]), owed=owed)
+        balanced(np.zeros(100, int), np.zeros(100, int), [aim], 1, rng)
+    assert 0 < owed[0] <= 64 * 4 * 50**0.5 + 1
+
+
+def test_many_exchanges_at_once_do_not_go_too_far():
+    """Almost every pair of rows would help a table that is a few rows off; only a few may exchange."""
+    rng = np.random.default_rng(3)
+    index, v = rng.permutation(20_000) % 2, rng.permutation(20_000) % 2
+    there = np.bincount(index * 2 + v, minlength=4).reshape(2, 2)
+    wanted = there + np.array([[12.0, -12.0], [-12.0, 12.0]])
+    found = balanced(v, np.zeros(20_000, int), [Aim(index, np.arange(2), wanted)], 1, rng)
+    left = np.bincount(index * 2 + found, minlength=4).reshape(2, 2) - wanted
+    assert np.abs(left).max() <= 1

@@ -18,7 +18,7 @@ def targets(a: np.ndarray, b: np.ndarray) -> tuple[list[Target], np.ndarray]:
     law = np.exp(
         np.array([[0, 1, 2], [1, 0, -1], [0, 0, 1]])[a] + np.array([[1, 0, 0], [0, 2, 0], [0, 1, 1]])[b]
     )
-    p = (law / law.sum(axis=1, keepdims=True)).T
+    p = law / law.sum(axis=1, keepdims=True)
     group = np.arange(3)
     return [Target(index, group, added(p, index, 3, group, 3)) for index in (a, b)], p
 
@@ -39,20 +39,37 @@ def test_the_last_table_is_exact_and_what_it_leaves_empty_stays_empty():
     a, b = rows(2)
     (first, _), _ = targets(a, b)
     link = Target(b, np.arange(3), np.diag([50.0, 30.0, 20.0]))
-    start = link.counts[b].T / link.counts[b].sum(axis=1)
+    start = link.counts[b] / link.counts[b].sum(axis=1, keepdims=True)
     found, _ = fitted(start, [first, link], 6)
-    assert np.array_equal(found.argmax(axis=0), b)
-    assert np.allclose(found.max(axis=0), 1.0)
+    assert np.array_equal(found.argmax(axis=1), b)
+    assert np.allclose(found.max(axis=1), 1.0)
 
 
 def test_a_coarser_table_leaves_what_is_inside_its_cells_as_it_was():
     index = np.zeros(1000, int)
-    start = np.tile(np.array([[0.1], [0.3], [0.6]]), 1000)
+    start = np.tile(np.array([0.1, 0.3, 0.6]), (1000, 1))
     found, _ = fitted(start, [Target(index, np.array([0, 0, 1]), np.array([[800.0, 200.0]]))], 5)
-    assert np.allclose(found[:, 0], [0.2, 0.6, 0.2])
+    assert np.allclose(found[0], [0.2, 0.6, 0.2])
 
 
 def test_a_row_that_nothing_is_left_for_falls_back_to_its_start():
-    start = np.array([[1.0], [0.0]])
-    p = multiplied(start, [(np.array([0]), np.arange(2))], [np.array([[0.0, 5.0]])])
-    assert p.tolist() == [[1.0], [0.0]]
+    start = np.array([[1.0, 0.0], [0.5, 0.5]])
+    p = multiplied(start, [(np.zeros(2, int), np.arange(2))], [np.array([[0.0, 5.0]])])
+    assert p.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    # A factor that leaves a row nothing is left out; those after it count.
+    more = [(np.zeros(2, int), np.arange(2))] * 2
+    p = multiplied(np.array([[1.0, 0.0], [0.5, 0.5]]), more, [np.array([[0.0, 5.0]]), np.array([[3.0, 1.0]])])
+    assert p.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_rows_are_the_same_in_any_batch():
+    rng = np.random.default_rng(3)
+    index, law = rng.integers(0, 40, 9000), rng.random((40, 50))
+    factors = [rng.random((40, 50)) for _ in range(3)]
+    cells = [(rng.integers(0, 40, 9000), np.arange(50)) for _ in factors]
+    whole = multiplied(law[index], cells, factors)
+    some = slice(4000, 4100)
+    part = multiplied(law[index[some]], [(own[some], group) for own, group in cells], factors)
+    assert np.array_equal(whole[some], part)
+    due = law[index] * factors[0][cells[0][0]] * factors[1][cells[1][0]] * factors[2][cells[2][0]]
+    assert np.allclose(whole, due / due.sum(axis=1, keepdims=True))

@@ -129,7 +129,8 @@ def test_the_entry_fits_the_registry(dpsynth, people, tmp_path, neighbours, delt
         neighbours == "replace_one"
     )
     assert "marginals" in deployment["implementation"]["mechanisms"]
-    assert ran.json["to_be_filled_in"] == ["out/people.registry.yaml"]  # only its justification and tuning
+    # Only its justification and tuning, and who is asked about the closed table.
+    assert ran.json["to_be_filled_in"] == ["out/people.registry.yaml", "out/people.dcat.json"]
 
 
 def test_croissant_names_the_file_and_every_column(dpsynth, people, tmp_path):

@@ -168,6 +168,7 @@ def test_what_is_left_out_has_its_default() -> None:
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
         "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
+        "strict": False,
     }
 
 
@@ -200,12 +201,14 @@ def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
 
 
 def test_the_public_document_has_no_path_and_gives_the_same_model() -> None:
-    spec = load(GOOD)
+    spec = load(GOOD + "strict: true\n")
+    assert spec.strict
     public = public_document(spec.effective)
     assert "input" not in public
+    assert "strict" not in public  # that it was made would tell that the look at its rows was passed
     assert public["output"] == "trips.parquet"
     again = from_document(public, registry=TOY)
-    assert again.effective == public
+    assert public_document(again.effective) == public
     assert (again.input, again.domain, again.params, again.split) == (
         "",
         spec.domain,
@@ -355,7 +358,10 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 
 # --- one mistake, one line ------------------------------------------------------------------------------
 
-_KEYS = "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate"
+_KEYS = (
+    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
+    "strict"
+)
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
 _OUTPUT = "it must be a .csv or .parquet file, or - for standard output"

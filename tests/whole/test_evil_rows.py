@@ -226,7 +226,8 @@ def released(folder: Path, path: Path) -> tuple[int, str, list[str]]:
     (folder / "spec.yaml").write_text(SPEC.format(input=path))
     words = [sys.executable, "-c", "from dpsynth_cli.cli.main import run; run()", "release", "spec.yaml"]
     ran = subprocess.run(words, capture_output=True, cwd=folder, env=environment(folder), timeout=120)
-    said = re.sub(r"[0-9][0-9.,e-]*", "N", (ran.stdout + ran.stderr).decode())
+    told = b"" if ran.stderr.startswith(b"confidential, for the steward only: ") else ran.stderr
+    said = re.sub(r"[0-9][0-9.,e-]*", "N", (ran.stdout + told).decode())
     return ran.returncode, said, sorted(each.name for each in (folder / "out").iterdir())
 
 

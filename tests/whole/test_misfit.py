@@ -168,10 +168,9 @@ def a_spec():
 
 
 @pytest.mark.parametrize("rows", [1000, 100_000, 30_000_000])
-def test_an_imagined_misfit_is_of_as_many_rows_as_are_imagined(marginals, monkeypatch, rows):
-    """A uniform reference is near a uniform table, and not as far away as it has fewer rows."""
-    monkeypatch.setattr(imagined, "REFERENCE_ROWS", 20_000)
-    found = imagine(a_spec(), rows, imagined.reference(a_spec(), rows))
+def test_an_imagined_misfit_is_of_as_many_rows_as_are_imagined(marginals, rows):
+    """The even table is near a uniform one, and not as far away as it has fewer rows."""
+    found, _ = imagine(a_spec(), rows, imagined.references(a_spec(), rows)["even"])
     (note,) = [note for note in found.model.notes if note.startswith("misfit")]
     far = np.array(json.loads(note.removeprefix("misfit ")))
     assert np.abs(far).max() < 0.1 * rows + 50
@@ -182,8 +181,8 @@ def test_memory_is_predicted_by_the_tables(monkeypatch):
     spec = a_spec()
     tables = (Cells((Halves("a", 8), Halves("b", 8))),) * 20
     asked = Misfit(tables, (((0,) * 2**16,) * 20,))
-    found = imagine(spec, 1000, imagined.reference(spec, 1000))
-    monkeypatch.setattr("dpsynth_cli.release.predict.imagine", lambda *words: found)
+    found, made = imagine(spec, 1000, imagined.references(spec, 1000)["even"])
+    monkeypatch.setattr("dpsynth_cli.release.predict.imagine", lambda *words: (found, made))
     before = predict(spec, 1000, runs=1)[0].bytes
     question = Question("fit", asked, Fraction(1))
     found.bill.append(charge_for(question, spec.domain, Accountant.pure(Fraction(1))))

@@ -124,7 +124,7 @@ def by_rows(ask: Ask, attributes: list[Attribute], gram: Answer, share: Fraction
             mine = w[start : start + count] if rows == n else w[rng.integers(n, size=count)] if n else w
             x = vectors @ np.resize(mine, (count, len(found))).T / deviation[:, None]
             yield {
-                own.own.column.name: own.own.codes(0, own.cells(x[part], rng), rng)
+                own.own.column.name: own.own.codes(np.zeros(count, np.int64), own.cells(x[part], rng), rng)
                 for own, part in zip(columns, parts, strict=True)
             }
 

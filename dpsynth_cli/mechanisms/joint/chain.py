@@ -10,15 +10,19 @@ then, so links stay exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.steps import Step, cells_of, step_of
 from dpsynth_cli.numeric.balance import Aim, balanced
-from dpsynth_cli.numeric.conditional import Target, added, fitted, multiplied, normalised
+from dpsynth_cli.numeric.conditional import Target, added, fitted, multiplied, normalise
 from dpsynth_cli.numeric.systematic import chosen, even, within
 from dpsynth_cli.questions import Floats, Ints
+
+Owed: TypeAlias = dict[int, list[Ints]]  # by column: of each of its tables what rows so far have too many
 
 PASSES = 6  # of proportional fitting
 SWEEPS = 2  # of exchanges between the rows that a model is fitted on
@@ -67,15 +71,16 @@ class Chain:
             self.steps.append(step)
             cells[j] = self._drawn(step, p, indices, classes, cells, SWEEPS, rng)
 
-    def draw(self, classes: Ints, sweeps: int, rng: np.random.Generator) -> Ints:
-        """New rows of these classes: the finest cell of each column (columns x rows)."""
+    def draw(self, classes: Ints, sweeps: int, rng: np.random.Generator, owed: Owed | None = None) -> Ints:
+        """New rows of these classes: the finest cell of each column (columns x rows). `owed` goes from one
+        block of rows to the next."""
         cells = np.zeros((len(self.steps), len(classes)), np.int64)
         for step in self.steps:
             indices = [factor.index(self.frame, classes, cells) for factor in step.factors]
             pairs = [(index, own.group) for index, own in zip(indices, step.factors, strict=True)]
             p = self._begin(step, indices, classes, cells)
             p = multiplied(p, pairs, [factor.fit for factor in step.factors])
-            cells[step.column] = self._drawn(step, p, indices, classes, cells, sweeps, rng)
+            cells[step.column] = self._drawn(step, p, indices, classes, cells, sweeps, rng, owed)
         return cells
 
     def _last(self, columns: Sequence[int]) -> int:
@@ -83,11 +88,10 @@ class Chain:
 
     def _begin(self, step: Step, indices: Sequence[Ints], classes: Ints, cells: Ints) -> Floats:
         """The distributions by the link alone, or by the class; without what rules forbid."""
-        given = step.given()
-        p = given.T.take(indices[-1] if step.linked else classes, axis=1)
+        p = step.given().take(indices[-1] if step.linked else classes, axis=0)
         for other, never in self.frame.forbidden(step.column, step.level, self.order[: self.at[step.column]]):
-            p = p * ~never.T.take(cells[other], axis=1)
-        return normalised(p)
+            p *= ~never.take(cells[other], axis=0)
+        return normalise(p)
 
     def _expected(self, scope: Scope, step: Step, p: Floats, classes: Ints, cells: Ints) -> Floats:
         """A table whose last column this is, in rows of all classes."""
@@ -113,12 +117,17 @@ class Chain:
         cells: Ints,
         sweeps: int,
         rng: np.random.Generator,
+        owed: Owed | None = None,
     ) -> Ints:
         """The finest cell of each row: by its distribution, then exchanged, then given the link."""
         ladder = self.frame.ladders[step.column]
         v = chosen(p, even([*indices[::-1][:2]] or [classes], rng))
         apart = indices[-1] if step.linked else classes
-        v = balanced(v, apart, self._aims(step, p, indices, classes, cells), sweeps, rng)
+        aims = self._aims(step, p, indices, classes, cells)
+        if owed is not None:
+            known = owed.setdefault(step.column, [np.zeros(aim.counts.size, np.int64) for aim in aims])
+            aims = [replace(aim, owed=own) for aim, own in zip(aims, known, strict=True)]
+        v = balanced(v, apart, aims, sweeps, rng)
         level = step.level
         if step.link is not None:
             v = within(step.link.counts, step.link.index(self.frame, classes, cells), step.link.group, v, rng)

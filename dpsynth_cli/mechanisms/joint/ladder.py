@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +47,18 @@ class Ladder:
         """The finest level."""
         return len(self.levels) - 1
 
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many cells each level has."""
+        return [int(cell.max()) + 1 for cell in self.levels]
+
     def size(self, level: int) -> int:
-        return int(self.levels[level][-1 if self._rising(level) else np.argmax(self.levels[level])]) + 1
+        return self.sizes[level]
 
     def level(self, most: float) -> int:
         """The finest level of at most so many cells, missing not counted; the coarsest if there is none."""
-        sizes = [self.size(level) - self.column.nullable for level in range(len(self.levels))]
-        return max((level for level, size in enumerate(sizes) if size <= most), default=0)
+        fits = [level for level, size in enumerate(self.sizes) if size - self.column.nullable <= most]
+        return max(fits, default=0)
 
     def axis(self, level: int) -> Axis:
         """The cells of a level as a question names them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint.chain import Chain
+from dpsynth_cli.mechanisms.joint.chain import Chain, Owed
 from dpsynth_cli.mechanisms.joint.frame import Frame, without_impossible
 from dpsynth_cli.mechanisms.joint.model import classes_of
 from dpsynth_cli.mechanisms.shared.rules import Rules
@@ -16,7 +16,7 @@ from dpsynth_cli.questions import Block, Ints
 
 BLOCK = 2**16  # rows
 SWEEPS = 8  # of exchanges, at most
-WORK = 3e8  # rows times pairs of columns that exchanges may touch in a block, and in ten blocks
+WORK = 3e8  # rows times pairs of columns that exchanges may touch in a block
 
 
 def drawing(
@@ -27,19 +27,24 @@ def drawing(
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         if not rows:
             return
-        d = len(frame.ladders)
-        block = min(rows, BLOCK)
-        most = WORK / (block * d * d / 2) * min(1.0, 10 * block / rows)
-        sweeps = max(1, min(SWEEPS, int(most)))
+        sweeps = _sweeps(rows, len(frame.ladders))
+        owed: Owed = {}
         for counts in portions(whole(frame.totals, rows, rng), rng, BLOCK):
             classes = classes_of(counts)
             if not len(classes):
                 continue
-            cells = chain.draw(classes, sweeps, rng)
+            cells = chain.draw(classes, sweeps, rng, owed)
             cells = without_impossible(frame, omega, rules, classes, cells, rng)
             yield _block(omega, frame, classes, cells, rng)
 
     return draw
+
+
+def _sweeps(rows: int, d: int) -> int:
+    """Exchanges of a block: many blocks need few, because what one has too many the next has too few."""
+    block = min(rows, BLOCK)
+    most = min(SWEEPS * block / rows, WORK / (block * d * d / 2))
+    return max(1, int(most))
 
 
 def _block(omega: Domain, frame: Frame, classes: Ints, cells: Ints, rng: np.random.Generator) -> Block:
@@ -47,11 +52,7 @@ def _block(omega: Domain, frame: Frame, classes: Ints, cells: Ints, rng: np.rand
     mixed = rng.permutation(len(classes))
     made: Block = {}
     for own, cell in zip(frame.ladders, cells, strict=True):
-        codes = np.empty(len(classes), np.int64)
-        for k in np.unique(classes):
-            at = np.flatnonzero(classes == k)
-            codes[at] = own.finest.codes(int(k), cell[at], rng)
-        made[own.column.name] = codes[mixed]
+        made[own.column.name] = own.finest.codes(classes, cell, rng)[mixed]
     if omega.strata:
         made[omega.strata] = classes[mixed]
     return {column.name: made[column.name] for column in omega}

@@ -80,7 +80,7 @@ def in_units_of_y(
         answer, statistic = answers[step], asked[step].statistic
         assert isinstance(statistic, Moments)
         # Where rows are clipped, Gaussian noise has half the variance above the diagonal (recipe F).
-        half = answer.noise == "discrete_gaussian" and statistic.clip is not None
+        half = answer.noise == "rounded_gaussian" and statistic.clip is not None
         one = unit(asked[step]) ** 2
         noise = (answer.sd / one) ** 2 / (2 if half else 1)
         return [mirrored(block / one, d) / both for block in answer.blocks], noise

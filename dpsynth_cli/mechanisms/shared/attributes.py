@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.numeric.decks import Deck, dealt
+from dpsynth_cli.numeric.systematic import within
 from dpsynth_cli.questions import Bins, Floats, Ints
 
 CARDS = 2**15  # of a cell's deck, at most
@@ -52,9 +53,21 @@ class Attribute:
             for first, end, count in zip(self.start.tolist(), ends, rows.tolist(), strict=True)
         ]
 
-    def codes(self, k: int, cells: Ints, rng: np.random.Generator) -> Ints:
-        """A code for each row of class k, given its cell: every cell's rows are spread as the marginal is."""
-        return Spread(self, k, cells, 1, rng).codes(rng)
+    def codes(self, classes: Ints, cells: Ints, rng: np.random.Generator) -> Ints:
+        """A code for each row, given its class and cell: every cell's rows are spread as the marginal is."""
+        if self.cells == len(self.marginal.first):
+            return self.marginal.codes(cells, rng)
+        weights, cell = self._inside
+        return self.marginal.codes(within(weights, classes, cell, cells, rng), rng)
+
+    @cached_property
+    def _inside(self) -> tuple[Floats, Ints]:
+        """The masses of runs by class, their widths in a cell of no mass; and the cell of each run."""
+        cell = np.repeat(np.arange(self.cells), np.diff(np.append(self.start, len(self.marginal.first))))
+        masses = np.array(self.marginal.masses)
+        empty = np.array([self.masses(k) <= 0 for k in range(len(masses))])
+        even = self.marginal.width / self.marginal.width.sum()
+        return np.where(empty[:, cell], even, masses), cell
 
 
 class Spread:

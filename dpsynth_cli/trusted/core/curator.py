@@ -20,7 +20,8 @@ from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.core.scales import representable_sigma2
-from dpsynth_cli.trusted.noise.samplers import discrete_cube, discrete_gaussian, discrete_laplace
+from dpsynth_cli.trusted.noise.rounded import rounded_gaussian
+from dpsynth_cli.trusted.noise.samplers import discrete_cube, discrete_laplace
 from dpsynth_cli.trusted.noise.words import SystemSource, Words
 
 
@@ -104,14 +105,14 @@ def noise_for(charge: Charge, omega: Domain, source: Words) -> Ints:
     if price.noise == "discrete_cube":
         return np.concatenate([discrete_cube(price.parameter, length, source) for length in charge.lengths])
     if not charge.sensitivity.half_above:
-        return discrete_gaussian(price.parameter, size, source)
+        return rounded_gaussian(price.parameter, size, source)
     # Recipe F: the diagonal of each block's upper triangle has the full variance, the rest half of it.
-    noise = discrete_gaussian(representable_sigma2(price.parameter / 2), size, source)
+    noise = rounded_gaussian(representable_sigma2(price.parameter / 2), size, source)
     start = 0
     for length in charge.lengths:
         d = (int((8 * length + 1) ** 0.5) - 1) // 2
         rows, columns = np.triu_indices(d)
         diagonal = start + np.flatnonzero(rows == columns)
-        noise[diagonal] = discrete_gaussian(price.parameter, d, source)
+        noise[diagonal] = rounded_gaussian(price.parameter, d, source)
         start += length
     return noise

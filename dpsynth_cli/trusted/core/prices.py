@@ -34,10 +34,10 @@ class Charge:
         """The line as the audit shows it; amounts are exact strings."""
         moved, noise = self.sensitivity, self.price.noise
         norm, value = {
-            "discrete_gaussian": ("L2 squared", moved.l2_squared),
+            "rounded_gaussian": ("L2 squared", moved.l2_squared),
             "discrete_cube": ("Linf", moved.largest),
         }.get(noise, ("L1", moved.l1))
-        parameter = {"none": None, "discrete_gaussian": "variance"}.get(noise, "scale")
+        parameter = {"none": None, "rounded_gaussian": "variance"}.get(noise, "scale")
         line: dict[str, Any] = {
             "step": self.question.step,
             "question": type(self.question.statistic).__name__,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
 Advance = Callable[[int], None]  # told how many more bytes are read
-SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress, and watches
+SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress; watches, counted
 
 
 def reads_all(scan: Scan) -> None:
@@ -22,14 +23,18 @@ def reads_all(scan: Scan) -> None:
 @dataclass(frozen=True)
 class Engine:
     """Something that sums. `check` refuses a table it cannot read, before anything is charged. One that
-    `watches` shows each piece's codes to a last argument, so that passes over the table are saved."""
+    `watches` shows each piece's codes to its fifth argument, so that passes over the table are saved; one
+    that `counts` adds what is not as declared to its sixth."""
 
     sum_over: SumOver
     check: Callable[[Scan], None] = reads_all
     watches: bool = False
+    counts: bool = False
 
 
-def summed(scan: Scan, omega: Domain, questions: Sequence[Question]) -> PartialSums:
+def summed(
+    scan: Scan, omega: Domain, questions: Sequence[Question], counted: Problems | None = None
+) -> PartialSums:
     """The kernel that every engine shares: the sums over the rows of one scan, one piece at a time."""
     tally = Tally(questions, omega)
     names = columns_of(questions)
@@ -38,6 +43,6 @@ def summed(scan: Scan, omega: Domain, questions: Sequence[Question]) -> PartialS
         return tally.partial()
     scan = scan.only(names)
     for piece in scan.pieces():
-        codes = scan.encode(piece)
+        codes = scan.encode(piece, counted)
         tally.add(codes, len(next(iter(codes.values()))))
     return tally.partial()

@@ -1,8 +1,9 @@
 """Many machines: parts of the table on the workers of a Dask cluster, merged here by addition.
 
 Claim. Out go questions, declared columns and where a part lies; back come integer sums, the same as on one
-machine. No noise is drawn on a worker. Partial sums are raw data: they are in the memory of workers and on
-their connections, in no file, and a part whose worker dies is read again from its start by another.
+machine: of the questions, and of cells that are not as declared. No noise is drawn on a worker. Partial sums
+are raw data: they are in the memory of workers and on their connections, in no file, and a part whose worker
+dies is read again from its start by another.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.engines import Advance, Engine, summed
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
@@ -43,7 +45,7 @@ def dask_engine(address: str | None = None, workers: int | None = None) -> Itera
             next_step="Install it: pip install 'dpsynth-cli[dask]'",
         ) from None
     with _cluster(workers) if address is None else _connected(distributed, address) as client:
-        yield Engine(partial(sum_over, client), _check)
+        yield Engine(partial(sum_over, client), _check, counts=True)
 
 
 def sum_over(
@@ -52,15 +54,19 @@ def sum_over(
     omega: Domain,
     questions: Sequence[Question],
     progress: Advance = lambda done: None,
+    watches: Sequence[object] = (),
+    counted: Problems | None = None,
     part_size: int | None = None,
 ) -> tuple[list[Ints], int]:
-    """The exact sums of the questions over all rows, and the number of rows."""
+    """The exact sums of the questions over all rows, and the number of rows. Nothing can be watched here."""
     from distributed import CancelledError, KilledWorker, as_completed
 
     cores = max(1, sum(client.nthreads().values()))
     size = part_size or min(LARGEST_PART, max(SMALLEST_PART, (scan.size or 0) // (4 * cores)))
     # Bound before it is sent, so that Dask does not look for tasks of its own in the questions.
-    work = partial(_work, omega=omega, questions=[tables_only(question) for question in questions])
+    asked = [tables_only(question) for question in questions]
+    names = None if counted is None else tuple(counted.columns)
+    work = partial(_work, omega=omega, questions=asked, names=names)
     tally, parts = Tally(questions, omega), scan.parts(size)
     under_way: dict[str, int] = {}
 
@@ -76,7 +82,10 @@ def sum_over(
             read = under_way.pop(future.key)  # fails if a part comes a second time
             if isinstance(found, DpsynthError):
                 raise found
-            tally.merge(found)
+            sums, problems = found
+            tally.merge(sums)
+            if counted is not None and problems is not None:
+                counted.merge(problems)
             progress(read)
             future.release()
             for more in submit(1):
@@ -92,14 +101,18 @@ def sum_over(
     return tally.sums(), tally.rows
 
 
-def _work(part: Scan, omega: Domain, questions: Sequence[Question]) -> PartialSums | DpsynthError:
-    """What runs on a worker. It never raises: Dask would log the error's text, which may quote a cell."""
+def _work(
+    part: Scan, omega: Domain, questions: Sequence[Question], names: Sequence[str] | None
+) -> tuple[PartialSums, Problems | None] | DpsynthError:
+    """What runs on a worker: sums, and what is not as declared in columns of these names. It never raises:
+    Dask would log the error's text, which may quote a cell."""
     from distributed import get_worker
 
     try:
         if _spills(get_worker()):
             return _may_spill("a worker of the cluster")
-        return summed(part, omega, questions)
+        counted = None if names is None else Problems.of(names)
+        return summed(part, omega, questions, counted), counted
     except DpsynthError as error:
         return error
     except Exception as error:

@@ -12,6 +12,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Advance
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Rows
 from dpsynth_cli.trusted.sums.batch import CodesByColumn
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -33,6 +34,7 @@ def sum_over(
     questions: Sequence[Question],
     progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
+    counted: Problems | None = None,
     workers: int | None = None,
 ) -> tuple[list[Ints], int]:
     """The exact sums of the questions over all rows, and the number of rows.
@@ -45,7 +47,9 @@ def sum_over(
         tally = Tally(questions, omega)
         tally.add({}, scan.count_rows())
         return tally.sums(), tally.rows
-    first, *rest = added_up(scan.only(names), lambda: Tally(questions, omega), progress, watches, workers)
+    first, *rest = added_up(
+        scan.only(names), lambda: Tally(questions, omega), progress, watches, counted, workers
+    )
     for tally in rest:
         first.merge(tally.partial())
     return first.sums(), first.rows
@@ -56,21 +60,24 @@ def added_up(
     make: Callable[[], A],
     progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
+    counted: Problems | None = None,
     workers: int | None = None,
 ) -> list[A]:
-    """One tally a worker, together holding every row of the scan once."""
+    """One tally a worker, together holding every row of the scan once. What is not as declared is added to
+    `counted`."""
     count = workers or min(4, os.cpu_count() or 1)
     waiting: Queue[tuple[int, Piece] | None] = Queue(maxsize=2 * count)
     tallies = [make() for _ in range(count)]
     failures: list[BaseException] = []
+    found = [None if counted is None else counted.empty() for _ in tallies]
 
-    def work(tally: A, ended: Event) -> None:
+    def work(tally: A, own: Problems | None, ended: Event) -> None:
         while (given := waiting.get()) is not None:
             if failures:
                 continue  # drain the queue, so that the reader is never stuck
             try:
                 number, piece = given
-                codes = scan.encode(piece)
+                codes = scan.encode(piece, own)
                 for watch in watches:
                     watch(codes, number)
                 tally.add(codes, len(next(iter(codes.values()))))
@@ -79,7 +86,8 @@ def added_up(
         ended.set()
 
     ends = [Event() for _ in tallies]
-    threads = [Thread(target=work, args=pair, daemon=True) for pair in zip(tallies, ends, strict=True)]
+    args = zip(tallies, found, ends, strict=True)
+    threads = [Thread(target=work, args=one, daemon=True) for one in args]
 
     def finish() -> None:
         for _ in threads:
@@ -104,4 +112,7 @@ def added_up(
         raise
     if failures:
         raise failures[0]
+    for own in found:
+        if counted is not None and own is not None:
+            counted.merge(own)
     return tallies

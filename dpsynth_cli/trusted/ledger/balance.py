@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from dpsynth_cli.errors import VerificationError
-from dpsynth_cli.trusted.core import accountant
+from dpsynth_cli.trusted.core import gaussian
 from dpsynth_cli.trusted.ledger.chain import Entry
 
 CURRENCIES = ("epsilon", "rho")
@@ -101,7 +101,7 @@ class Grant:
         """In the grant's unit."""
         if self.delta is None:
             return self.epsilon
-        return accountant.rho_of_epsilon(self.epsilon, self.delta)
+        return gaussian.rho_of_epsilon(self.epsilon, self.delta)
 
     def __add__(self, more: Grant) -> Grant:
         return Grant(
@@ -115,7 +115,7 @@ class Grant:
         """What an amount in the grant's unit is worth as an epsilon at its delta, rounded up."""
         if self.delta is None or amount <= 0:
             return amount
-        return accountant.epsilon_of_rho(amount, self.delta)
+        return gaussian.epsilon_of_rho(amount, self.delta)
 
     def more_for(self, needed: Fraction) -> Fraction:
         """The epsilon that must be granted, at least, so that the total is not below what is needed."""
@@ -123,7 +123,7 @@ class Grant:
             return needed - self.epsilon
         # Both conversions round in the safe direction, so that a few last digits may be missing.
         more = max(self.epsilon_of(needed) - self.epsilon, Fraction(1, 10**12))
-        while accountant.rho_of_epsilon(self.epsilon + more, self.delta) < needed:
+        while gaussian.rho_of_epsilon(self.epsilon + more, self.delta) < needed:
             more = more * 2 if more < Fraction(1, 10**9) else more * (1 + Fraction(1, 10**9))
         return more
 
@@ -146,11 +146,11 @@ def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, s
     """The amount in another unit, and how it came about in words; None where nothing is implied.
 
     Claim: a release that costs `amount` in `source` costs at most the result in `target`. A pure
-    epsilon is a rho of epsilon^2 / 2; add_remove twice is replace_one, so 2 epsilon, or 4 rho. Never
+    epsilon has the rho of randomised response; add_remove twice is replace_one, so 2 epsilon, or 4 rho. Never
     the reverse.
 
-    >>> converted(Fraction(1, 2), Unit("epsilon", "add_remove"), Unit("rho", "replace_one"))
-    (Fraction(1, 2), '2 x epsilon from add_remove to replace_one, then epsilon^2 / 2 to rho')
+    >>> converted(Fraction(1, 2), Unit("epsilon", "add_remove"), Unit("rho", "replace_one"))[1]
+    '2 x epsilon from add_remove to replace_one, then epsilon to the rho that covers it'
     """
     steps = []
     if source.neighbours != target.neighbours:
@@ -162,8 +162,8 @@ def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, s
     if source.currency != target.currency:
         if source.currency == "rho":
             return None
-        amount = amount**2 / 2
-        steps.append("epsilon^2 / 2 to rho")
+        amount = gaussian.rho_of_pure(amount)
+        steps.append("epsilon to the rho that covers it")
     return amount, ", then ".join(steps) or None
 
 

@@ -150,7 +150,7 @@ def _uniform(bounds: NDArray[np.uint64], source: Words) -> NDArray[np.uint64]:
 def discrete_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:
     """Independent integers with P(x) proportional to exp(-x^2/(2 sigma2)), exactly.
 
-    Added to an integer statistic of L2 sensitivity at most D it gives D^2/(2 sigma2)-zCDP.
+    Answers get it on a finer grid and rounded: see `rounded.py`.
 
     Proposal: y ~ discrete Laplace of scale sigma2/c, accepted with probability
     exp(-(|y| - c)^2/(2 sigma2)); the two exponents add up to -y^2/(2 sigma2) and a constant, for any c > 0.

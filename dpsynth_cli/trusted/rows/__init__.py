@@ -6,5 +6,8 @@ parquet      files and folders; parquet_form, parquet_pages: what a file says of
              its text is read
 scan         pieces that can be passed over again
 text         cells of text by one grammar; values: by the declared type; encode: to codes
-sample       rows kept for the steward's figures; problems: cells that are not as declared
+header       the first line of a CSV file; forms: what cells look like; look: both, for a draft
+public_table ends and labels of a table that is public already
+sample       rows kept for the steward's figures
+problems     cells that are not as declared; counts: of one column; problem_forms: how they look
 """

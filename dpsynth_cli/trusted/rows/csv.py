@@ -22,6 +22,7 @@ from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
 from dpsynth_cli.trusted.rows import csv_lines as lines
 from dpsynth_cli.trusted.rows.csv_stream import Joined, Until, cut_lines, line_blocks, skip_line
 from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import (
     Piece,
     Scan,
@@ -138,8 +139,8 @@ class CsvScan:
         by_name = {column.name: array for column, array in zip(self.columns, arrays, strict=True)}
         return by_name, piece.ruined + ruined
 
-    def encode(self, piece: Piece) -> dict[str, Codes]:
-        return encoded(self.columns, *self.cells(piece))
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
+        return encoded(self.columns, *self.cells(piece), counted)
 
     def close(self) -> None:
         for stream in (self._copy, self._stream if self.path != "-" else None):

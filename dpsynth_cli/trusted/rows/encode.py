@@ -8,6 +8,7 @@ cell becomes missing, else the other category, else the lowest code. What a cell
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
 from dpsynth_cli.domain import GRID, Column
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
 from dpsynth_cli.trusted.rows.values import from_arrow, from_text, is_missing
 
@@ -32,8 +34,16 @@ def encode_bytes(array: pa.Array, column: Column) -> Codes:
     return codes(from_text(array, column), column)
 
 
-def encode_arrow(array: pa.Array, column: Column) -> Codes:
-    """The codes of cells that have an Arrow type, one that is `readable` as the declared type."""
+def encode_arrow(
+    array: pa.Array,
+    column: Column,
+    counted: Problems | None = None,
+    weigh: Callable[[], NDArray[np.int64]] | None = None,
+) -> Codes:
+    """The codes of cells that have an Arrow type, one that is `readable` as the declared type.
+
+    What is not as declared is `counted` on the way, each cell as often as `weigh` says; that changes no code.
+    """
     if pa.types.is_dictionary(array.type):
         labels, indices = array.dictionary, array.indices.cast(pa.int64())
         places = to_numpy(indices, len(labels))
@@ -41,9 +51,18 @@ def encode_arrow(array: pa.Array, column: Column) -> Codes:
             used, places = np.unique(places, return_inverse=True)
             there = used[used < len(labels)]
             labels, places = labels.take(from_numpy(there)), np.minimum(places, len(there))
-        known = np.append(encode_arrow(labels, column), missing_code(column))
+        if counted is not None:
+            counted.count_nulls(array.indices.null_count, column)
+
+        def used_so_often() -> NDArray[np.int64]:
+            return np.bincount(places, minlength=len(labels) + 1)[:-1]
+
+        known = np.append(encode_arrow(labels, column, counted, used_so_often), missing_code(column))
         return np.asarray(known.take(places), np.int32)
-    return codes(from_arrow(array, column), column)
+    values = from_arrow(array, column)
+    if counted is not None:
+        counted.count_cells(array, values, column, weigh)
+    return codes(values, column)
 
 
 def missing_code(column: Column) -> int:

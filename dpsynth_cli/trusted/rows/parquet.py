@@ -23,6 +23,7 @@ from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.parquet_form import byte_arrays, footer
 from dpsynth_cli.trusted.rows.parquet_plan import BATCH, TEXT, Group, plan, power_of_two
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import (
     Piece,
     Scan,
@@ -154,8 +155,8 @@ class ParquetScan:
     def cells(self, piece: Piece) -> tuple[dict[str, pa.Array], int]:
         return {column.name: piece.data.column(column.name) for column in self.columns}, 0
 
-    def encode(self, piece: Piece) -> dict[str, Codes]:
-        return encoded(self.columns, *self.cells(piece))
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
+        return encoded(self.columns, *self.cells(piece), counted)
 
     def close(self) -> None:
         pass

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
+from dpsynth_cli.trusted.rows.problems import Problems, count_piece
 from dpsynth_cli.trusted.rows.scan import Scan, encoded, some
 from dpsynth_cli.trusted.sums.tally import Tally
 
@@ -122,13 +123,17 @@ class Sample:
         self._keys, self._places, self._held = [keys[kept]], [places[kept]], len(kept)
 
 
-def scanned(scan: Scan, domain: Domain, most: int | None, progress: Progress) -> Table:
-    """One pass over a scan; only cells that are kept are encoded."""
+def scanned(
+    scan: Scan, domain: Domain, most: int | None, progress: Progress, counted: Problems | None = None
+) -> Table:
+    """One pass over a scan; only cells that are kept are encoded. What is not yet counted is on the way."""
     sample = Sample(most)
     progress("evaluating", 0, scan.size)
     for number, piece in enumerate(scan.pieces()):
         arrays, ruined = scan.cells(piece)
         kept = sample.choose(len(next(iter(arrays.values()))) + ruined, number)
         sample.hold(encoded(scan.columns, *some(arrays, kept)))
+        if counted is not None:
+            count_piece(scan.columns, arrays, ruined, counted)
         progress("evaluating", piece.size, scan.size)
     return sample.table(domain)

@@ -26,6 +26,7 @@ from dpsynth_cli.arrow import from_numpy
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError, MemoryShort
 from dpsynth_cli.trusted.rows.encode import Codes, encode_arrow, missing_code
+from dpsynth_cli.trusted.rows.problems import Problems
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,15 @@ class Piece:
 class Rows(Protocol):
     """A table that can be passed over again and again, one pass at a time.
 
-    `pieces` is serial and cheap; `encode` is pure and may run in many threads. `only` is the same rows with
+    `pieces` is serial and cheap; `encode` is pure and may run in many threads, each of which counts what is
+    not as declared in `Problems` of its own. `only` is the same rows with
     fewer columns; `count_rows` is cheaper than a pass over pieces.
     """
 
     def only(self, names: Collection[str]) -> Rows: ...
     def count_rows(self) -> int: ...
     def pieces(self) -> Iterator[Piece]: ...
-    def encode(self, piece: Piece) -> dict[str, Codes]: ...
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]: ...
 
 
 class Scan(Rows, Protocol):
@@ -73,9 +75,13 @@ class Scan(Rows, Protocol):
     def close(self) -> None: ...
 
 
-def encoded(columns: Sequence[Column], arrays: dict[str, pa.Array], ruined: int) -> dict[str, Codes]:
+def encoded(
+    columns: Sequence[Column], arrays: dict[str, pa.Array], ruined: int, counted: Problems | None = None
+) -> dict[str, Codes]:
     """The codes of cells, a column each; ruined records come last, as rows of missing values."""
-    codes = {column.name: encode_arrow(arrays[column.name], column) for column in columns}
+    codes = {column.name: encode_arrow(arrays[column.name], column, counted) for column in columns}
+    if counted is not None:
+        counted.count_rows(len(next(iter(arrays.values()))), ruined)
     if ruined:
         for column in columns:
             lost = np.full(ruined, missing_code(column), np.int32)

@@ -46,7 +46,7 @@ class Kernel:
     def values(self, array: pa.Array) -> Values:
         """What cells say that all fit."""
         try:
-            return self.read(_as_string(array))
+            return self.read(as_string(array))
         except pa.ArrowInvalid:  # an Arrow that lacks a form which the one we test with has
             return np.array([self.one(cell) for cell in array.to_pylist()])
 
@@ -143,8 +143,8 @@ def matches(array: pa.Array, labels: Mapping[str, int], any_case: bool = False) 
     if len(rest):
         cells = array.take(from_numpy(rest))
         long = too_long(cells)
-        cells = trimmed(_without(cells, long))
-        result[rest] = found(_as_binary(pc.ascii_lower(cells) if any_case else cells))
+        cells = trimmed(without(cells, long))
+        result[rest] = found(as_binary(pc.ascii_lower(cells) if any_case else cells))
         result[rest[to_numpy(cells.is_null()) & ~long]] = MISSING
     return result
 
@@ -163,9 +163,9 @@ def _read(
 
     if (found := _whole(array, kernels)) is not None:
         return found
-    left, cells = np.arange(len(array)), _as_binary(_without(array, too_long(array)))
+    left, cells = np.arange(len(array)), as_binary(without(array, too_long(array)))
     for tidied in (False, True):
-        cells = tidy(_as_binary(trimmed(cells))) if tidied else cells
+        cells = tidy(as_binary(trimmed(cells))) if tidied else cells
         for kernel in kernels:
             fits = pc.match_substring_regex(cells, kernel.pattern).fill_null(False)
             taken = to_numpy(fits)
@@ -179,8 +179,8 @@ def _whole(array: pa.Array, kernels: tuple[Kernel, ...]) -> Values | None:
 
     A mark fits no pattern, so that it is no number and no time; nor does a cell that is too long.
     """
-    array = _without(array, too_long(array))
-    for prepared in (_as_string, trimmed, _unmarked):
+    array = without(array, too_long(array))
+    for prepared in (as_string, trimmed, unmarked):
         cells = prepared(array)
         for kernel in kernels:
             try:
@@ -213,7 +213,7 @@ def too_long(array: pa.Array, longest: int = LONGEST) -> NDArray[np.bool_]:
     return long & to_numpy(array.is_valid()) if array.null_count and long.any() else long
 
 
-def _without(array: pa.Array, which: NDArray[np.bool_]) -> pa.Array:
+def without(array: pa.Array, which: NDArray[np.bool_]) -> pa.Array:
     """The same cells, null where told."""
     if not which.any():
         return array
@@ -226,12 +226,13 @@ def _is_large(type: pa.DataType) -> bool:
     return bool(pa.types.is_large_binary(type) or pa.types.is_large_string(type))
 
 
-def _as_string(array: pa.Array) -> pa.Array:
+def as_string(array: pa.Array) -> pa.Array:
     """The same bytes as text, unchecked: no byte is an error."""
     return array.view(pa.large_string() if _is_large(array.type) else pa.string())
 
 
-def _as_binary(array: pa.Array) -> pa.Array:
+def as_binary(array: pa.Array) -> pa.Array:
+    """The same bytes, as bytes."""
     return array.view(pa.large_binary() if _is_large(array.type) else pa.binary())
 
 
@@ -239,17 +240,17 @@ def trimmed(array: pa.Array) -> pa.Array:
     """Text without blanks around it, null where nothing is left."""
     from pyarrow import compute as pc
 
-    text = pc.ascii_trim_whitespace(_as_string(array))
+    text = pc.ascii_trim_whitespace(as_string(array))
     return pc.if_else(pc.equal(pc.binary_length(text), 0), pa.scalar(None, text.type), text)
 
 
 def empty(array: pa.Array) -> NDArray[np.bool_]:
     """Which cells are null or blank; a long one is neither."""
     long = too_long(array)
-    return to_numpy(trimmed(_without(array, long)).is_null()) & ~long
+    return to_numpy(trimmed(without(array, long)).is_null()) & ~long
 
 
-def _unmarked(array: pa.Array) -> pa.Array:
+def unmarked(array: pa.Array) -> pa.Array:
     """Trimmed text, null where it only marks what is missing, as people do."""
     from pyarrow import compute as pc
 

@@ -90,7 +90,7 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
         return from_text(plain_binary(array), column)
     if column.type == "integer" and _plain_integers(array, column):
         whole: NDArray[np.int64] = to_numpy(array.cast(pa.int64()))
-        return np.clip(whole, int(column.lower), int(column.upper))
+        return np.clip(whole, int(column.lower) - 1, int(column.upper) + 1)  # beyond is beyond, and not NAT
     if column.type in ("continuous", "integer"):
         return to_floats(array)
     if column.type == "datetime":

@@ -47,6 +47,7 @@ class StreamState:
     `open` are the raw pieces of the blocks that have not ended, `blocks` the answers about those that have,
     as (first release, last release, answers). `counters` are the words and arrays of sparse counting.
     `release` is about the last release: its number, the clock, the generation that has it, the day.
+    `problems` are the cells of all pushes that are not as declared; a state of before they were has none.
     """
 
     stream_id: str
@@ -61,6 +62,7 @@ class StreamState:
     open: list[Leaves] = field(default_factory=list)
     blocks: list[tuple[int, int, Answers]] = field(default_factory=list)
     counters: tuple[dict[str, Any], list[Ints]] | None = None
+    problems: dict[str, Any] = field(default_factory=dict)
 
     @property
     def pushes(self) -> int:
@@ -78,7 +80,7 @@ class StreamState:
 
         said = {
             "dpsynth_stream": VERSION,
-            **{name: getattr(self, name) for name in WORDS},
+            **{name: getattr(self, name) for name in (*WORDS, "problems")},
             # Codes rise, so that the steps between them are small.
             "open": [
                 [str(part.paid), kept(np.diff(part.codes, prepend=0)), kept(part.counts)]
@@ -104,7 +106,7 @@ class StreamState:
         def array(place: list[int]) -> Ints:
             return np.array(everything[slice(*place)])
 
-        state = cls(**{name: said[name] for name in WORDS})
+        state = cls(**{name: said[name] for name in WORDS}, problems=said.get("problems", {}))
         state.open = [
             Leaves(np.cumsum(array(codes)), array(counts), Fraction(paid))
             for paid, codes, counts in said["open"]

@@ -16,6 +16,7 @@ from dpsynth_cli.questions import Ask, Cells, Ints, as_json
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.noise.words import system_source
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured
@@ -43,9 +44,15 @@ class Stream:
         return state.events if self.public_arrivals else state.pushes
 
 
-def read_batch(scan: Scan, stream: Stream, progress: Callable[[int], None] = lambda done: None) -> Leaves:
-    """The raw counts of a batch."""
-    first, *rest = added_up(scan, lambda: Gathered(stream.partition, stream.omega), progress)
+def read_batch(
+    scan: Scan,
+    stream: Stream,
+    progress: Callable[[int], None] = lambda done: None,
+    counted: Problems | None = None,
+) -> Leaves:
+    """The raw counts of a batch. Cells that are not as declared are `counted`."""
+    tallies = added_up(scan, lambda: Gathered(stream.partition, stream.omega), progress, counted=counted)
+    first, *rest = tallies
     for tally in rest:
         first.merge(tally)
     return first.leaves()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece
 
 MOST_BYTES = 2**25  # bytes
@@ -82,5 +83,5 @@ class Memory:
         for number in sorted(self._pieces):
             yield Piece(self._pieces[number], 0)
 
-    def encode(self, piece: Piece) -> dict[str, Codes]:
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
         return {name: piece.data[name].astype(np.int32) for name in self._kinds}

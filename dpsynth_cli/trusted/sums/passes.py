@@ -1,18 +1,20 @@
 """Every pass over the rows of one release: sums for its questions, and what the steward's figures need.
 
 What a pass sees on its way is kept, so that fewer passes are made: a sample of the rows for `evaluate`, and
-the codes of a small table for the next sums. Both are raw data and stay in this object; whoever holds it
-gets sums, which go to the curator, and the sample, which goes to `evaluate` and nowhere else.
+the codes of a small table for the next sums, how many cells of each column are not as declared. All of it is
+raw data and stays in this object; whoever holds it gets sums, which go to the curator; the sample, which goes
+to `evaluate`; and the counts, which go to the steward; and they go nowhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.memory import BestEffort, Memory
@@ -29,6 +31,7 @@ class Passes:
         self._watched = False
         self._sample: Sample | None = None
         self._memory: Memory | None = None
+        self.problems = Problems()  # of the columns that have been counted
 
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions."""
@@ -40,13 +43,18 @@ class Passes:
         sample, memory = Sample(self._sample_rows), Memory(self._omega)
         look, keep = BestEffort(sample.add), BestEffort(memory.keep)
         watched = self._engine.watches and whole and not self._watched
+        watches = ((look, keep) if self._sample_rows else (keep,)) if watched else ()
+        counted = self._uncounted(columns_of(questions))
+        more = (watches, counted) if self._engine.counts else (watches,) if watched else ()
         found, rows = self._engine.sum_over(
             self._scan,
             self._omega,
             questions,
             lambda done: self._progress("reading", done, self._scan.size),
-            *([(look, keep) if self._sample_rows else (keep,)] if watched else []),
+            *more,
         )
+        if self._engine.counts and counted.columns:
+            self.problems.beside(counted)
         if watched:
             self._watched = True
             self._sample = sample if self._sample_rows and look.whole else None
@@ -54,7 +62,16 @@ class Passes:
         return found
 
     def sampled(self) -> Table:
-        """An even sample of the rows, by a pass of its own if none has seen them all."""
+        """An even sample of the rows, by a pass of its own if none has seen them all. That pass counts what
+        others have not: a release that is resumed asks nothing twice."""
         if self._sample:
             return self._sample.table(self._omega)
-        return scanned(self._scan, self._omega, self._sample_rows, self._progress)
+        counted = self._uncounted([column.name for column in self._scan.columns])
+        table = scanned(self._scan, self._omega, self._sample_rows, self._progress, counted)
+        self.problems.beside(counted)
+        return table
+
+    def _uncounted(self, names: Collection[str]) -> Problems:
+        """Counts to be made of those columns that no pass has counted."""
+        left = (column.name for column in self._scan.columns if column.name not in self.problems.columns)
+        return Problems.of(name for name in left if name in names)

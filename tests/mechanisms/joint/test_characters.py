@@ -34,7 +34,7 @@ def test_one_row_moves_it_by_one_so_its_noise_is_that_of_one_count():
     ask, accountant, *_ = asking(codes, Domain(BITS), 1.0, 1e-6)
     for order in (1, 2, 3, 4):
         question = character("pairs", list(BITS[:order]), Fraction(1, 2), None)
-        assert ask.sd(question) == pytest.approx((1 / (float(accountant.total))) ** 0.5, rel=1e-3)
+        assert ask.sd(question) == pytest.approx((1 / float(accountant.total) + 1 / 12) ** 0.5, rel=1e-6)
 
 
 def test_marginals_from_signs_add_up_to_the_class():

@@ -67,7 +67,7 @@ def pair_error(omega: Domain, real: dict[str, np.ndarray], made: dict[str, np.nd
 def seeded(codes, omega, epsilon, delta=None, seed=0):
     """An `ask` with the real sums and prices, and noise that is the same in every run of the tests."""
     exact = Fraction(str(epsilon))
-    accountant = Accountant.pure(exact) if delta is None else Accountant.zcdp(exact, Fraction(str(delta)))
+    accountant = Accountant.pure(exact) if delta is None else Accountant.gaussian(exact, Fraction(str(delta)))
     rng = np.random.default_rng(seed)
     bill, recorded = [], []
 

@@ -50,14 +50,15 @@ def test_cells_are_finer_where_rows_are():
 def test_codes_of_a_cell_follow_the_marginal_of_their_class():
     found = attribute(GAIN, marginal(spiky, lambda first: first == 500), 8)
     cells = np.random.default_rng(1).integers(found.cells, size=20_000)
-    codes = found.codes(0, cells, np.random.default_rng(0))
+    codes = found.codes(np.zeros(20_000, int), cells, np.random.default_rng(0))
     edges = np.array(found.axis.edges)
     assert (np.searchsorted(edges, codes, side="right") - 1 == cells).all()
     holds = int(np.searchsorted(edges, 500, side="right") - 1)
-    own = found.codes(1, np.full(1000, holds), np.random.default_rng(0))
+    own = found.codes(np.ones(1000, int), np.full(1000, holds), np.random.default_rng(0))
     assert own.min() >= 500
     assert own.max() < 510
-    empty = found.codes(1, np.full(1000, 1), np.random.default_rng(0))  # nobody there in this class: even
+    nobody = np.ones(1000, int)  # there in this class: even
+    empty = found.codes(nobody, np.full(1000, 1), np.random.default_rng(0))
     assert len(np.unique(empty)) > 1 or edges[2] - edges[1] == 1
 
 

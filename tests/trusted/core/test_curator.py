@@ -111,7 +111,7 @@ def test_a_price_that_is_known_is_charged_again_and_for_this_budget():
         price = charge_for(half, OMEGA, accountant).price
         assert price == accountant.price(half.share, 1, 1)
         assert charge_for(half, PUBLIC_N, accountant).price == accountant.price(half.share, 2, 2)
-    rho = Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+    rho = Accountant.gaussian(Fraction(1), Fraction(1, 10**6))
     assert charge_for(half, OMEGA, rho).price == rho.price(half.share, 1, 1)
 
 
@@ -172,7 +172,7 @@ def test_recipe_f_halves_the_variance_above_the_diagonal():
     omega = Domain((*columns, OMEGA["k"]))
     clipped = Moments(tuple(c.name for c in columns), 10, 2, Fraction(1))
     charge = charge_for(
-        Question("m", clipped, Fraction(1), "k"), omega, Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+        Question("m", clipped, Fraction(1), "k"), omega, Accountant.gaussian(Fraction(1), Fraction(1, 10**6))
     )
     source = SeededSource(3)
     draws = np.array([noise_for(charge, omega, source) for _ in range(4000)], dtype=float)
@@ -186,7 +186,7 @@ def test_recipe_f_halves_the_variance_above_the_diagonal():
 def test_the_price_of_a_histogram_doubles_under_replace_one():
     for accountant, factor in (
         (Accountant.pure(Fraction(1)), 2),
-        (Accountant.zcdp(Fraction(1), Fraction(1, 10**6)), 2),
+        (Accountant.gaussian(Fraction(1), Fraction(1, 10**6)), 2),
     ):
         plain = charge_for(level(3, Fraction(1, 2)), OMEGA, accountant).price
         replaced = charge_for(level(3, Fraction(1, 2)), PUBLIC_N, accountant).price
@@ -238,7 +238,7 @@ def misfit(share: Fraction, by: str | None = None, expected: int = 250) -> Quest
 
 
 def test_a_misfit_is_priced_by_its_tables_and_answered_with_noise():
-    rho = Accountant.zcdp(Fraction(1), Fraction(1, 10**6))
+    rho = Accountant.gaussian(Fraction(1), Fraction(1, 10**6))
     half = Fraction(1, 2)
     for omega, l1, l2_squared in ((OMEGA, 3, 3), (PUBLIC_N, 6, 12)):
         for by in (None, "k"):

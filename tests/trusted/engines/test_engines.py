@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth_cli.domain import CsvOptions
+from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.errors import DpsynthError, FileError
-from dpsynth_cli.questions import Cells, Halves
+from dpsynth_cli.questions import CellCounts, Cells, Halves, Question
 from dpsynth_cli.release.write import decode, write_table
 from dpsynth_cli.trusted.engines import dask, local, summed
+from dpsynth_cli.trusted.rows.problems import Problems, count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -102,7 +104,7 @@ def test_a_signal_while_workers_finish_leaves_none_of_them_behind(tables, monkey
     scan = open_scan(str(tables["csv"]), OMEGA.columns, CsvOptions())
     encode, ended = scan.encode, []
 
-    def slow(piece):
+    def slow(piece, counted):
         time.sleep(0.3)  # until the reader is at its end and waits
         os.kill(os.getpid(), signal.SIGUSR1)
         time.sleep(0.3)
@@ -146,6 +148,21 @@ def test_dask_gives_the_sums_of_the_local_engine_to_the_last_bit(tables, engine,
         assert_same(found, local.sum_over(scan, OMEGA, questions))
     assert len(seen) > 2 * 3
     assert sum(seen) == pytest.approx(2 * scan.size, rel=0.01)
+
+
+def test_dask_counts_the_same_cells_that_are_not_as_declared(tmp_path, engine):
+    """A ragged record, a label that is not listed, a word for a number: in parts, on workers, as here."""
+    path = tmp_path / "junk.csv"
+    path.write_bytes(HEADER + b"\n".join([*JUNK * 200, b'"$1,234",,a,89%', b""]))
+    scan = open_scan(str(path), COLUMNS)
+    omega = Domain(COLUMNS)
+    asked = [Question("a", CellCounts(Cells((Halves(c.name, 1),))), Fraction(1, 9)) for c in COLUMNS]
+    here, there = (Problems.of(column.name for column in COLUMNS) for _ in range(2))
+    expected = local.sum_over(scan, omega, asked, counted=here)
+    assert_same(engine.sum_over(scan, omega, asked, counted=there, part_size=2_000), expected)
+    assert there.as_json() == here.as_json() == count_problems(scan).as_json()
+    assert there.ruined > 100
+    assert there.columns["age"].forms["currency sign"] == 1
 
 
 def test_workers_are_not_sent_what_was_expected(tables, engine):

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from dpsynth_cli.errors import BudgetError, FileError, UsageError, VerificationError
-from dpsynth_cli.trusted.core import accountant
+from dpsynth_cli.trusted.core import gaussian
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit, converted
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
@@ -45,8 +45,9 @@ def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def _short_numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rho is a fiftieth of its epsilon, so that sums can be read; tests of real ones say `real_rho`."""
     if "real_rho" not in request.fixturenames:
-        monkeypatch.setattr(accountant, "rho_of_epsilon", lambda epsilon, delta: epsilon / 50)
-        monkeypatch.setattr(accountant, "epsilon_of_rho", lambda rho, delta: rho * 50)
+        monkeypatch.setattr(gaussian, "rho_of_epsilon", lambda epsilon, delta: epsilon / 50)
+        monkeypatch.setattr(gaussian, "epsilon_of_rho", lambda rho, delta: rho * 50)
+        monkeypatch.setattr(gaussian, "rho_of_pure", lambda epsilon: epsilon**2 / 2)
 
 
 @pytest.fixture
@@ -159,6 +160,7 @@ def test_data_sets_do_not_share_a_budget(ledger: Ledger) -> None:
 HALF = Fraction(1, 2)
 THIRD = Fraction(1, 3)
 ONE_TO_TWO = "2 x epsilon from add_remove to replace_one"
+TO_RHO = "epsilon to the rho that covers it"
 
 
 @pytest.mark.parametrize(
@@ -174,12 +176,12 @@ ONE_TO_TWO = "2 x epsilon from add_remove to replace_one"
             ("rho", "replace_one"),
             (Fraction(4, 3), ONE_TO_TWO.replace("2 x epsilon", "4 x rho")),
         ),
-        (("epsilon", "add_remove"), ("rho", "add_remove"), (Fraction(1, 18), "epsilon^2 / 2 to rho")),
-        (("epsilon", "replace_one"), ("rho", "replace_one"), (Fraction(1, 18), "epsilon^2 / 2 to rho")),
+        (("epsilon", "add_remove"), ("rho", "add_remove"), (Fraction(1, 18), TO_RHO)),
+        (("epsilon", "replace_one"), ("rho", "replace_one"), (Fraction(1, 18), TO_RHO)),
         (
             ("epsilon", "add_remove"),
             ("rho", "replace_one"),
-            (Fraction(2, 9), ONE_TO_TWO + ", then epsilon^2 / 2 to rho"),
+            (Fraction(2, 9), f"{ONE_TO_TWO}, then {TO_RHO}"),
         ),
         (("epsilon", "replace_one"), ("epsilon", "add_remove"), None),
         (("rho", "replace_one"), ("rho", "add_remove"), None),
@@ -302,7 +304,7 @@ def test_too_little_rho_is_explained_in_epsilon_and_delta(ledger: Ledger) -> Non
 @pytest.mark.parametrize(("epsilon", "delta"), [("1.5", "1e-9"), ("0.2", "1e-3"), ("1e-6", "1e-3")])
 def test_the_epsilon_that_a_refusal_asks_for_is_enough_rho(ledger: Ledger, epsilon: str, delta: str) -> None:
     ledger.grant("census", epsilon, "add_remove", delta)
-    needed = accountant.rho_of_epsilon(Fraction("1.7"), Fraction(1, 10**6))
+    needed = gaussian.rho_of_epsilon(Fraction("1.7"), Fraction(1, 10**6))
     zcdp(ledger, "r0", ledger.balance("census").grant.total / 3)
     with pytest.raises(BudgetError) as refused:
         zcdp(ledger, "r1", needed, epsilon="1.7", delta="1e-6")
@@ -314,17 +316,25 @@ def test_the_epsilon_that_a_refusal_asks_for_is_enough_rho(ledger: Ledger, epsil
 
 
 @pytest.mark.usefixtures("real_rho")
+def test_a_pure_release_is_charged_a_rho_that_covers_it(ledger: Ledger) -> None:
+    ledger.grant("census", "9", "add_remove", "1e-9")
+    pure(ledger, "r", Fraction(1))
+    # Half of epsilon squared covers it in zCDP, but not as a Gaussian.
+    assert ledger.balance("census").charged == gaussian.rho_of_pure(Fraction(1)) > HALF
+
+
+@pytest.mark.usefixtures("real_rho")
 def test_grants_at_a_delta_are_worth_the_sum_of_their_epsilons_and_no_more(ledger: Ledger) -> None:
     ledger.grant("census", "1.5", "add_remove", "1e-9")
     balance = ledger.grant("census", "3", "add_remove", "1e-9")
     assert balance.grant.epsilon == Fraction("4.5")
-    assert balance.grant.total == accountant.rho_of_epsilon(Fraction("4.5"), Fraction(1, 10**9))
+    assert balance.grant.total == gaussian.rho_of_epsilon(Fraction("4.5"), Fraction(1, 10**9))
     # A tiny epsilon at a large delta is a rho far above its hundredth part: hundred of them are not hundred.
     for _ in range(100):
         balance = ledger.grant("trips", "1e-6", "add_remove", "1e-3")
-    assert accountant.epsilon_of_rho(balance.grant.total, Fraction(1, 1000)) <= Fraction(1, 10**4)
+    assert gaussian.epsilon_of_rho(balance.grant.total, Fraction(1, 1000)) <= Fraction(1, 10**4)
     with pytest.raises(BudgetError):
-        zcdp(ledger, "r", accountant.rho_of_epsilon(Fraction("0.025"), Fraction(1, 1000)), "trips")
+        zcdp(ledger, "r", gaussian.rho_of_epsilon(Fraction("0.025"), Fraction(1, 1000)), "trips")
     assert ledger.verify() == []
 
 

@@ -401,18 +401,27 @@ def test_encoding_a_piece_twice_gives_the_same_codes(tmp_path):
 
 def test_problems_are_counted_by_column(tmp_path):
     body = b"120.4,,a,0.5\n,,,\nold,,zz,2\n 200 ,,a,nan\n1,2\n9,,a,-1\n"
-    found = count_problems(open_scan(str(written(tmp_path, body)), COLUMNS))
-    assert (found.rows, found.ruined) == (6, 1)
-    assert found.columns == {
-        "name": {"missing": 1, "unparseable": 0, "out of bounds": 0, "unlisted": 1},
-        "age": {"missing": 1, "unparseable": 1, "out of bounds": 1, "unlisted": 0},
-        "x": {"missing": 1, "unparseable": 1, "out of bounds": 2, "unlisted": 0},
+    found = count_problems(open_scan(str(written(tmp_path, body)), COLUMNS)).as_json()
+    assert (found["rows"], found["ruined"]) == (6, 1)
+    none = dict.fromkeys(("missing", "unparseable", "out of bounds", "unlisted", "lowest", "highest"), 0)
+    none["forms"] = {}
+    assert found["columns"] == {
+        "name": none | {"missing": 1, "unlisted": 1, "forms": {"other": 1}},
+        "age": none
+        | {"missing": 1, "unparseable": 1, "out of bounds": 1, "highest": 2, "forms": {"other": 1}},
+        "x": none | {"missing": 2, "out of bounds": 2, "lowest": 1, "highest": 1},
     }
     path = parquet(tmp_path / "t.parquet", age=[500, None], x=[float("nan"), 7.0])
-    found = count_problems(open_scan(str(path), COLUMNS))
-    assert found.columns["age"] == {"missing": 1, "unparseable": 0, "out of bounds": 1, "unlisted": 0}
-    assert found.columns["x"] == {"missing": 1, "unparseable": 0, "out of bounds": 1, "unlisted": 0}
-    assert found.columns["name"] == {"missing": 1, "unparseable": 0, "out of bounds": 0, "unlisted": 0}
+    found = count_problems(open_scan(str(path), COLUMNS)).as_json()["columns"]
+    assert found["age"] == none | {"missing": 1, "out of bounds": 1, "highest": 1}
+    assert found["x"] == none | {"missing": 1, "out of bounds": 1, "highest": 1}
+    assert found["name"] == none | {"missing": 1}
+
+
+def test_integers_out_of_bounds_are_counted_in_a_column_without_nulls(tmp_path):
+    path = parquet(tmp_path / "t.parquet", age=[500, -(2**40)], x=[0.5, 0.5])
+    found = count_problems(open_scan(str(path), COLUMNS)).as_json()["columns"]
+    assert found["age"]["out of bounds"] == 2
 
 
 # --- what can fail, in full ----------------------------------------------------------------------------

@@ -1,0 +1,148 @@
+"""What `check` and `plan` say of errors that are simulated on public tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpsynth_cli.cli.options import imagined, progress_bar
+
+if TYPE_CHECKING:
+    from dpsynth_cli.spec.spec import Spec
+
+FAMILY = "family"
+WIDE = 25  # columns from which other mechanisms are simulated with --compare only: some take minutes
+BRIEF, LONG = 1.0, 60.0  # processor seconds after which no further table is begun for a mechanism
+
+
+def predicted(
+    spec: Spec, like: str | None, n: int | None, runs: int, compare: bool, quiet: bool
+) -> dict[str, Any]:
+    """The part of `check`'s report that comes from simulated releases."""
+    from dpsynth_cli.release.audit import warnings
+    from dpsynth_cli.release.candidates import JUDGED_BY, Candidate, better, others
+    from dpsynth_cli.release.predict import predict
+
+    table, rows = imagined(spec, like, n)
+    with progress_bar(quiet) as progress:
+        prediction, example = predict(spec, rows, table, runs, progress)
+        found, best = list[Candidate](), None
+        if runs and not spec.mechanism.stream and (compare or len(spec.domain.columns) <= WIDE):
+            own = Candidate.of(spec, prediction)
+            if compare:
+                found = others(spec, rows, table, runs, LONG, progress, own)
+            else:
+                found = others(spec, rows, table, 1, BRIEF, progress, own, JUDGED_BY)
+            best = better(found, own)
+    notes = [*warnings(spec), *prediction.notes]
+    if not (n or like or spec.domain.rows_hint or spec.rows):
+        notes.append(
+            f"{rows:,} rows are imagined, and errors depend on that: say how many, --n or rows_hint."
+        )
+    report = {
+        "imagined_rows": rows,
+        "currency": example.accountant.currency,
+        "total": str(example.accountant.total),
+        "spent": str(example.accountant.spent),
+        "charges": [charge.as_json() for charge in example.bill],
+        "chosen": example.model.facts,
+        "notes": notes,
+        "prediction": {"reference": like or FAMILY} | prediction.as_json(),
+    }
+    if best is not None:
+        report["better"] = best.as_json()
+    if compare and found:
+        report["compared"] = [one.as_json() for one in found]
+    return report
+
+
+def reference(like: str) -> str:
+    """A reference in words, as one of which so many rows are imagined."""
+    return "the correlated table of the family" if like == FAMILY else f"a table like {like}"
+
+
+def show_prediction(console: Any, report: dict[str, Any]) -> None:
+    """Errors, what would do better, the paper's bound, time and memory."""
+    from dpsynth_cli.evaluate.report import bound_words
+
+    prediction = report["prediction"]
+    if prediction["errors"]:
+        _show_errors(console, report)
+    if "compared" in report:
+        _show_compared(console, report)
+    if "better" in report:
+        _show_better(console, report)
+    if prediction["paper_bound_w1"] is not None:
+        console.print(
+            "The paper's bound on the mean W1 (l_inf, unit cube) for the printed algorithm, any data: "
+            f"{bound_words(prediction['paper_bound_w1'])}."
+        )
+    console.print(
+        f"Predicted cost: up to about {prediction['cpu_seconds']:.2g} s of processor time and "
+        f"{prediction['memory_bytes'] / 1e6:.0f} MB of memory."
+    )
+
+
+def _show_errors(console: Any, report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from dpsynth_cli.evaluate.lines import TARGETS
+    from dpsynth_cli.release.family import FAMILY as MEMBERS
+
+    prediction = report["prediction"]
+    whole, runs = prediction["reference"] == FAMILY, prediction["runs"]
+    times = f"{runs} simulated release{'s' * (runs != 1)}"
+    title = f"Predicted errors, {report['imagined_rows']:,} rows: " + (
+        f"ranges over {len(MEMBERS)} generated tables with these columns, {times} each"
+        if whole
+        else f"ranges over {times} of a table like {prediction['reference']}"
+    )
+    table = Table(title=title, title_justify="left")
+    table.add_column("target")
+    table.add_column("range", justify="right")
+    table.add_column("median", justify="right")
+    if whole:
+        table.add_column("worst on")
+    table.add_column("what it is")
+    for name, one in prediction["errors"].items():
+        worst = [one["worst"]] if whole else []
+        table.add_row(name, span(one), f"{one['typical']:.3g}", *worst, TARGETS[name][0])
+    console.print(table)
+    if whole:
+        console.print(
+            "The generated tables: " + "; ".join(f"{n}: {m.words}" for n, m in MEMBERS.items()) + "."
+        )
+
+
+def _show_compared(console: Any, report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    names = list(report["prediction"]["errors"])
+    tables = max(one["tables"] for one in report["compared"])
+    table = Table(
+        title="All mechanisms that take this table, on the same tables, best first", title_justify="left"
+    )
+    for name in ("mechanism", *names, "s a run"):
+        table.add_column(name, justify="left" if name == "mechanism" else "right")
+    for one in report["compared"]:
+        few = f" ({one['tables']} of {tables} tables)" if one["tables"] < tables else ""
+        errors = [span(one["errors"].get(name)) for name in names]
+        table.add_row(one["mechanism"] + few, *errors, f"{one['cpu_seconds_a_run']:.2g}")
+    console.print(table)
+
+
+def _show_better(console: Any, report: dict[str, Any]) -> None:
+    from dpsynth_cli.release.candidates import JUDGED_BY
+
+    best, own = report["better"], report["prediction"]["errors"]
+    name = next(target for target in JUDGED_BY if target in own)
+    where = "the same tables" if report["prediction"]["reference"] == FAMILY else "the same table"
+    console.print(
+        f"note: {best['mechanism']} would do better on {where}: {name} {span(best['errors'][name])}, here "
+        f"{span(own[name])}. Try: --set mechanism.name={best['mechanism']}; all of them: --compare",
+        markup=False,
+    )
+
+
+def span(error: dict[str, Any] | None) -> str:
+    """A range in words; nothing where a table does not have such an error."""
+    return "" if error is None else f"{error['low']:.2g} - {error['high']:.2g}"

@@ -1,0 +1,181 @@
+"""A column's line in a draft: what the form of its cells and public sources say, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dpsynth_cli.draft.facts import ENDS, Facts, ends
+from dpsynth_cli.draft.names import bounds_by_name
+from dpsynth_cli.draft.text import quoted, remark, scalar_text
+from dpsynth_cli.numbers import day, decimal, moment
+from dpsynth_cli.spec.reader import TO_FILL_IN
+from dpsynth_cli.trusted.rows.forms import Look
+from dpsynth_cli.trusted.rows.look import Seen, fits_type
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the form of a column's cells means for its keys; `why` it is left out where it has no type."""
+
+    type: str | None = None
+    bounds: tuple[str, str] | None = None
+    why: str = ""
+    note: str = ""
+
+
+def _unread(how: str, instead: str) -> Meaning:
+    return Meaning(why=f"its cells are {how}, which is not read; write {instead}")
+
+
+# Which keys a column gets by the form of its cells (trusted/rows/forms.py). Decided here and nowhere else.
+MEANINGS = {
+    "zero_one": Meaning("integer", ("0", "1"), note="0 or 1, by its form"),
+    "boolean": Meaning("boolean"),
+    "integer": Meaning("integer"),
+    "number": Meaning("continuous"),
+    "day": Meaning("date"),
+    "moment": Meaning("datetime"),
+    "day_month_year": _unread("days as day/month/year", "2020-12-31"),
+    "month_day_year": _unread("days as month/day/year", "2020-12-31"),
+    "percent": _unread("numbers with %", "the number alone"),
+    "currency": _unread("amounts with a currency", "the number alone"),
+    "grouped": _unread("numbers with signs between thousands", "1234.5"),
+    "decimal_comma": _unread("numbers with a decimal comma", "1234.5"),
+    "label": Meaning("nominal"),
+    "text": Meaning(why="hardly two of its cells are alike: names, keys or free text"),
+    "empty": Meaning(),
+    "unknown": Meaning(),
+    "other": Meaning(),
+}
+
+_FIND = {
+    "continuous": "the lowest and highest value possible (codebook, law, width of the field)",
+    "integer": "the lowest and highest value possible (codebook, law, width of the field)",
+    "date": "the first and last day possible (when the records began and ended)",
+    "datetime": "the first and last moment possible (when the records began and ended)",
+    "nominal": "all labels that are allowed (codebook, official list); delete the line of a name or key",
+    "ordinal": "all labels that are allowed, in order (codebook, form)",
+    "type": "the type and bounds; boolean has no bounds, nominal and ordinal have categories: [a, b] instead",
+}
+
+
+OTHER_WORDS = ("other", "others", "unknown")  # a category for what no category names
+UNDESCRIBED = "no public source describes it"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A column in a draft: its YAML, what is missing in it, and whether it is left out."""
+
+    name: str
+    text: str
+    missing: str = ""
+    left_out: str = ""
+
+
+def line_of(seen: Seen, known: Facts | None, *, strict: bool = False) -> Line:
+    """The line of a column that was seen, by what is known of it; `strict`: by public sources alone."""
+    meaning = MEANINGS[seen.look.form]
+    facts = known or Facts(seen.name, "")
+    kind = _kind(meaning, facts)
+    why = facts.left_out or _why_not(seen, meaning, facts, kind)
+    if known is None and strict:
+        why = UNDESCRIBED
+    if why:
+        return Line(seen.name, f"  # {remark(f'{seen.name}: left out; {why}')}", left_out=remark(why))
+    note, missing = facts.about or meaning.note, ""
+    keys = {"type": kind or f'"{TO_FILL_IN}"'}
+    if kind is None:
+        missing = _FIND["type"]
+    if kind in ENDS or kind is None:
+        bounds, found, guessed = _bounds(kind, facts, meaning, "" if strict else seen.name)
+        keys["bounds"] = f"[{', '.join(bounds)}]"
+        missing = missing or ("" if found else _FIND[kind or "type"])
+        note = "by its name: check it" if guessed else note
+    elif kind != "boolean":
+        listed = [scalar_text(label) for label in facts.categories] or [f'"{TO_FILL_IN}"'] * 2
+        keys["categories"] = f"[{', '.join(listed)}]"
+        other = facts.other or next((one for one in facts.categories if one.lower() in OTHER_WORDS), None)
+        if other is not None:
+            keys["other"] = scalar_text(other)
+        missing = "" if facts.categories else _FIND[kind]
+    nullable = facts.nullable if facts.nullable is not None else seen.look.missing
+    if nullable is not False:  # nobody knows: then missing cells must have a place
+        keys["nullable"] = "true"
+    unlike = _unlike(seen.look, kind)
+    comment = remark(
+        "; ".join(filter(None, (f"fill in {missing}" if missing else note, unlike, _grid(seen.look))))
+    )
+    text = f"  {quoted(seen.name)}: {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
+    return Line(seen.name, f"{text}  # {comment}" if comment else text, missing)
+
+
+def _kind(meaning: Meaning, facts: Facts) -> str | None:
+    """The type: the source's own, else what its categories or bounds say, else that of the form."""
+    kind = facts.type or meaning.type
+    if facts.type == "boolean":
+        return facts.type
+    if {label.lower() for label in facts.categories} == {"false", "true"}:
+        return "boolean"
+    if facts.type in ("ordinal", "nominal"):
+        return facts.type
+    if facts.categories:
+        numbers = all(decimal(label) is not None for label in facts.categories)
+        return "ordinal" if numbers and kind in ("integer", "continuous") else "nominal"
+    stated = [end for end in (facts.lower, facts.upper) if end is not None]
+    if facts.type or not stated:
+        return kind
+    if all(decimal(end) is not None for end in stated):
+        whole = all((decimal(end) or 0).denominator == 1 for end in stated)
+        if kind is None or kind == "continuous" or (kind == "integer" and whole):
+            return kind
+        return "continuous"
+    if all(day(end) is not None for end in stated):
+        return kind if kind == "datetime" else "date"
+    return "datetime" if all(moment(end) is not None for end in stated) else kind
+
+
+def _unlike(look: Look, kind: str | None) -> str:
+    """A remark where a source says a number or a time, and cells are labels."""
+    return (
+        f"many cells are no {kind}: dpsynth check --data counts them"
+        if kind in ENDS and look.form == "label"
+        else ""
+    )
+
+
+def _grid(look: Look) -> str:
+    """What the form says of the grid that values lie on, in words: the spec has no key for it."""
+    if look.step is not None:
+        return f"in steps of {look.step}"
+    return f"{look.decimals} decimal{'s' * (look.decimals != 1)}" if look.decimals else ""
+
+
+def _why_not(seen: Seen, meaning: Meaning, facts: Facts, kind: str | None) -> str:
+    """Why a column cannot be released as it is, if so."""
+    if seen.type is not None and kind is not None and not fits_type(seen.type, kind):
+        return f"{facts.at} says {kind}, but the file has {seen.type}"
+    if not meaning.why or kind == "boolean" or facts.categories:
+        return ""
+    if seen.look.form == "text" and kind in ENDS:
+        return f"{facts.at} says {kind}, but its cells are not written so"
+    return meaning.why if kind is None or kind in ENDS or seen.look.form == "text" else ""
+
+
+def _bounds(
+    kind: str | None, facts: Facts, meaning: Meaning, name: str
+) -> tuple[tuple[str, str], bool, bool]:
+    """Both ends as YAML, whether they are known, and whether they are a guess."""
+    unknown = f'"{TO_FILL_IN}"'
+    if facts.bounds and kind is not None:
+        low, high = ends(facts, kind)
+        return (scalar_text(low), scalar_text(high)), True, False
+    if facts.lower is not None or facts.upper is not None:
+        if kind is not None:
+            ends(replace(facts, lower=facts.lower or facts.upper, upper=facts.upper or facts.lower), kind)
+        low, high = (unknown if end is None else scalar_text(end) for end in (facts.lower, facts.upper))
+        return (low, high), False, False
+    if meaning.bounds and kind == meaning.type:
+        return meaning.bounds, True, False
+    guess = bounds_by_name(name) if kind in ("continuous", "integer") else None
+    return (guess, True, True) if guess else ((unknown, unknown), False, False)

@@ -1,0 +1,50 @@
+"""What a guarantee means to an attacker: other epsilons for other deltas, and error rates."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dpsynth_cli.numbers import exact
+from dpsynth_cli.spec.privacy import Privacy
+from dpsynth_cli.trusted.core import gaussian
+
+DELTAS = tuple(f"1e-{digits}" for digits in (3, 4, 5, 6, 7, 8, 9, 12))
+FALSE_POSITIVES = (0.001, 0.01, 0.05)
+MEANING = (
+    "the most often that anybody who suspects one row in the table, and knows all the others, can be right "
+    "about it when it is there, with a test that is wrong this often when it is not"
+)
+
+
+def profile(privacy: Privacy) -> dict[str, Any]:
+    """The whole guarantee, from the spec alone; every epsilon rounded up."""
+    attack: list[dict[str, Any]] = [{"false_positives": rate} for rate in FALSE_POSITIVES]
+    if privacy.delta is None:
+        for line in attack:
+            line["true_positives"] = _rounded_up(pure_power(float(privacy.budget), line["false_positives"]))
+        return {"attack": attack, "meaning": MEANING}
+    rho = gaussian.rho_of_epsilon(privacy.budget, privacy.delta)
+    for line in attack:
+        line["true_positives"] = _rounded_up(gaussian.power(rho, line["false_positives"]))
+    return {
+        "mu": exact(gaussian.mu_of_rho(rho)),
+        "epsilon_at_delta": {at: exact(gaussian.epsilon_of_rho(rho, Fraction(at))) for at in DELTAS},
+        "attack": attack,
+        "meaning": MEANING,
+    }
+
+
+def pure_power(epsilon: float, false_positives: float) -> float:
+    """The most true positives that epsilon-differential privacy allows with so many false ones.
+
+    >>> round(pure_power(1.0, 0.01), 4)
+    0.0272
+    """
+    odds = math.exp(min(epsilon, 700.0))
+    return min(odds * false_positives, 1 - (1 - false_positives) / odds)
+
+
+def _rounded_up(rate: float) -> float:
+    return min(math.ceil(rate * 10**4) / 10**4, 1.0)

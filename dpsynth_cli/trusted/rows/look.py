@@ -1,0 +1,143 @@
+"""A first look at a table, for drafting a spec: its columns, and if wanted the form of its first cells.
+
+Of a CSV file the header is read, of a Parquet file the schema; of the rows at most the first four megabytes,
+and of these only what `forms.py` says leaves this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.trusted.rows.csv_lines import cells
+from dpsynth_cli.trusted.rows.forms import Look, look
+from dpsynth_cli.trusted.rows.header import COST, LONGEST, header, opened
+from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.rows.values import readable
+
+FIRST_BYTES = 2**22
+FIRST_ROWS = 2**16
+_MOST_EXACT = 2**53
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A column by its name, its look, and for Parquet its type."""
+
+    name: str
+    look: Look
+    type: Any = None
+
+
+@dataclass(frozen=True)
+class Glance:
+    """The columns of a table; why others are left out; the delimiter of CSV; whether rows were looked at."""
+
+    columns: list[Seen]
+    left_out: list[str]
+    delimiter: str
+    rows: bool
+
+
+def glance(path: str, *, rows: bool, certain: bool = False) -> Glance:
+    """A look at a table: without `rows` at its header or schema alone."""
+    if os.path.isdir(path) or path.lower().endswith(".parquet"):
+        return _parquet(path, rows)
+    with opened(path) as file:
+        names, delimiter = header(path, file.readline(LONGEST), certain)
+        block = file.read(FIRST_BYTES) if rows else b""
+    looks = _looks(block, delimiter, len(names))
+    left_out = [f"field {i} of the header has no name" for i, name in enumerate(names, 1) if not name]
+    seen = [Seen(name, own) for name, own in zip(names, looks, strict=True) if name]
+    return Glance(seen, left_out, delimiter, bool(block))
+
+
+def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
+    if not block:
+        return [Look("unknown")] * fields
+    if len(block) == FIRST_BYTES:  # the last line may be cut
+        block = block[: block.rfind(b"\n") + 1]
+    block = block if block.endswith(b"\n") else block + b"\n"
+    arrays, _ = cells(block, delimiter.encode(), fields, range(fields))
+    return [look(array) for array in arrays]
+
+
+# --- Parquet ------------------------------------------------------------------------------------------
+
+
+def _parquet(path: str, rows: bool) -> Glance:
+    seen, left_out = [], []
+    for field in _schema(path):
+        kind = kind_of(field.type)
+        if kind is None:
+            left_out.append(f"{field.name} has type {field.type}")
+        elif not field.name:
+            left_out.append("a column without a name")
+        else:
+            seen.append(Seen(field.name, look(pa.array([], field.type)), field.type))
+    if rows and seen and len({column.name for column in seen}) == len(seen):
+        arrays = next(_first_cells(path, seen), {})
+        seen = [Seen(one.name, look(arrays[one.name]), one.type) if arrays else one for one in seen]
+    return Glance(seen, left_out, ",", rows)
+
+
+def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
+    with closing(open_scan(path, [widest(one.name, kind_of(one.type) or "") for one in seen])) as scan:
+        for piece in scan.pieces():
+            arrays, _ = scan.cells(piece)
+            yield {name: array[:FIRST_ROWS] for name, array in arrays.items()}
+
+
+def widest(name: str, kind: str) -> Column:
+    """A column of a type that takes all its values: to read cells before anything is declared."""
+    return Column(name, kind, lower=1 - _MOST_EXACT, upper=_MOST_EXACT - 1, categories=("",), nullable=True)
+
+
+def fits_type(arrow: Any, kind: str) -> bool:
+    """Whether cells of an Arrow type can be read as this type: a fact of the schema."""
+    return readable(arrow, widest("", kind))
+
+
+def _schema(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    if os.path.isdir(path):
+        parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
+        if not parts:
+            raise FileError(f"The folder {path} has no .parquet file.", COST)
+        path = os.path.join(path, parts[0])
+    try:
+        with open(path, "rb") as file:
+            return pq.read_schema(file)
+    except pa.ArrowException:
+        raise FileError(f"{path} is not a Parquet file.", COST) from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
+
+
+def kind_of(arrow: Any) -> str | None:
+    """The type of a column that cells of an Arrow type usually have; None if they cannot be read.
+
+    >>> kind_of(pa.int16()), kind_of(pa.decimal128(9, 2)), kind_of(pa.list_(pa.int8()))
+    ('integer', 'continuous', None)
+    """
+    t = pa.types
+    if t.is_dictionary(arrow):
+        arrow = arrow.value_type
+        return "nominal" if t.is_string(arrow) or t.is_large_string(arrow) else None
+    tests: dict[str, tuple[Callable[[Any], bool], ...]] = {
+        "boolean": (t.is_boolean,),
+        "integer": (t.is_integer,),
+        "continuous": (t.is_floating, t.is_decimal),
+        "date": (t.is_date,),
+        "datetime": (t.is_timestamp,),
+        "nominal": (t.is_string, t.is_large_string),
+    }
+    return next((kind for kind, checks in tests.items() if any(check(arrow) for check in checks)), None)
