@@ -1,0 +1,137 @@
+"""Rows that keep all rules, from rows that a model drew without knowing of them: post-processing.
+
+Rows that break a rule first exchange values with other rows, one column at a time, where fewer rows are
+broken then: that leaves every column's distribution as it was. What is missing together is exchanged first.
+Rows that are still broken take the columns that the rules connect from rows that keep them, and where there
+are none, from a row that was found before anything was read. Rows only meet others of their class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.questions import Block, Ints, Model
+from dpsynth_cli.relations.relations import Relations, Rule
+
+SWEEPS = 8  # of exchanges: each tries every column once
+FEW = 1e-3  # of the rows, below which broken ones are not worth another sweep
+
+Rows = Mapping[int, Mapping[str, int]]  # for each class (0 without strata) codes that keep all rules
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """The relations of a spec, its domain, and a possible row for each class."""
+
+    relations: Relations
+    omega: Domain
+    possible: Rows
+
+    def model(self, model: Model) -> Model:
+        """The same model; its rows keep the rules."""
+        if not self.relations.kept:
+            return model
+
+        def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
+            for block in model.draw(rows, rng):
+                yield self.kept(block, rng)
+
+        return replace(model, draw=draw)
+
+    def kept(self, block: Block, rng: np.random.Generator) -> Block:
+        """The same rows where they keep the rules; others where they do not."""
+        rows = len(next(iter(block.values())))
+        if not self.relations.kept or not rows:
+            return block
+        block = {name: np.array(codes, np.int64) for name, codes in block.items()}
+        classes = block[self.omega.strata] if self.omega.strata else np.zeros(rows, np.int64)
+        for one, other in self.relations.missing_with:
+            _miss_together(block, self.omega[one], self.omega[other], classes, rng)
+        for columns, rules in self.relations.groups():
+            self._exchange(block, columns, rules, classes, rng)
+            self._replace(block, columns, rules, classes, rng)
+        return block
+
+    def _exchange(
+        self,
+        block: Block,
+        columns: tuple[str, ...],
+        rules: tuple[Rule, ...],
+        classes: Ints,
+        rng: np.random.Generator,
+    ) -> None:
+        own = {name: block[name] for name in columns}
+        broken = self.relations.broken(own, self.omega, rules)
+        movable = [name for name in columns if name != self.omega.strata]
+        for sweep in range(SWEEPS):
+            for name in rng.permutation(movable):
+                if broken.sum() <= (FEW * len(broken) if sweep else 0):
+                    return
+                left, right = _partners(np.flatnonzero(broken), classes, rng)
+                both = np.concatenate([left, right])
+                tried = {column: codes[both] for column, codes in own.items()}
+                tried[name] = own[name][np.concatenate([right, left])]
+                after = self.relations.broken(tried, self.omega, rules).reshape(2, -1)
+                better = after.sum(axis=0) < broken[left].astype(int) + broken[right]
+                left, right, after = left[better], right[better], after[:, better]
+                own[name][left], own[name][right] = own[name][right], own[name][left]
+                broken[left], broken[right] = after
+
+    def _replace(
+        self,
+        block: Block,
+        columns: tuple[str, ...],
+        rules: tuple[Rule, ...],
+        classes: Ints,
+        rng: np.random.Generator,
+    ) -> None:
+        broken = self.relations.broken({name: block[name] for name in columns}, self.omega, rules)
+        movable = [name for name in columns if name != self.omega.strata]
+        for k in np.unique(classes[broken]):
+            bad, good = (np.flatnonzero((classes == k) & side) for side in (broken, ~broken))
+            donors = rng.choice(good, len(bad)) if len(good) else None
+            for name in movable:
+                block[name][bad] = self.possible[int(k)][name] if donors is None else block[name][donors]
+
+
+def _partners(broken: Ints, classes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Broken rows, and for each another row of its class; no row is in two pairs."""
+    order = np.argsort(classes, kind="stable")
+    sizes = np.bincount(classes)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    own = classes[broken]
+    other = order[starts[own] + (rng.random(len(broken)) * sizes[own]).astype(np.int64)]
+    mixed = rng.permutation(len(broken))
+    left, right = broken[mixed], other[mixed]
+    flat = np.stack([left, right], axis=1).ravel()
+    _, first = np.unique(flat, return_index=True)
+    alone = np.zeros(len(flat), bool)
+    alone[first] = True
+    fine = alone.reshape(-1, 2).all(axis=1)
+    return left[fine], right[fine]
+
+
+def _miss_together(block: Block, one: Column, other: Column, classes: Ints, rng: np.random.Generator) -> None:
+    """`one` is missing where `other` is: missing cells go where they belong as long as there are any, and of
+    what is left, values are taken from other rows, or taken away."""
+    codes, gone = block[one.name], block[other.name] == other.size
+    for k in np.unique(classes):
+        own = classes == k
+        too_few = rng.permutation(np.flatnonzero(own & gone & (codes != one.size)))
+        too_many = rng.permutation(np.flatnonzero(own & ~gone & (codes == one.size)))
+        both = min(len(too_few), len(too_many))
+        codes[too_many[:both]] = codes[too_few[:both]]
+        codes[too_few] = one.size
+        rest = too_many[both:]
+        if len(rest):
+            codes[rest] = _some(codes[own & (codes != one.size)], len(rest), one, rng)
+
+
+def _some(there: NDArray[np.int64], count: int, column: Column, rng: np.random.Generator) -> Ints:
+    """Values of a column, from rows that have one; any, where none has."""
+    return rng.choice(there, count) if len(there) else rng.integers(column.size, size=count)
