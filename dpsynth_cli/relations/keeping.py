@@ -1,14 +1,15 @@
 """Rows that keep all rules, from rows that a model drew without knowing of them: post-processing.
 
-Rows that break a rule first exchange values with other rows, one column at a time, where fewer rows are
-broken then: that leaves every column's distribution as it was. What is missing together is exchanged first.
-Rows that are still broken take the columns that the rules connect from rows that keep them, and where there
-are none, from a row that was found before anything was read. Rows only meet others of their class.
+Rows that break a rule first exchange values with other rows, one column at a time, where no more rows are
+broken then: that leaves every column's distribution as it was. What is missing together is exchanged before
+that, and what a rule about one column forbids is replaced by values that it allows. Rows that are still
+broken take the columns that the rules connect from rows that keep them, and where there are none, from a row
+that was found before anything was read. Rows only meet others of their class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,9 +19,10 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Block, Ints, Model
 from dpsynth_cli.relations.relations import Relations, Rule
 
-SWEEPS = 8  # of exchanges: each tries every column once
-FEW = 1e-3  # of the rows, below which broken ones are not worth another sweep
+SWEEPS = 48  # of exchanges, at most: each tries every column once
+PATIENCE, SLOW = 6, 0.95  # no more of them where so many left so large a part of the broken rows
 
+Names = tuple[str, ...]
 Rows = Mapping[int, Mapping[str, int]]  # for each class (0 without strata) codes that keep all rules
 
 
@@ -53,42 +55,39 @@ class Keeper:
         for one, other in self.relations.missing_with:
             _miss_together(block, self.omega[one], self.omega[other], classes, rng)
         for columns, rules in self.relations.groups():
+            for name in columns:
+                alone = tuple(rule for rule in rules if self.relations.modelled(rule.expression) == (name,))
+                if alone:
+                    self._replace(block, (name,), alone, classes, rng)
             self._exchange(block, columns, rules, classes, rng)
             self._replace(block, columns, rules, classes, rng)
         return block
 
     def _exchange(
-        self,
-        block: Block,
-        columns: tuple[str, ...],
-        rules: tuple[Rule, ...],
-        classes: Ints,
-        rng: np.random.Generator,
+        self, block: Block, columns: Names, rules: Sequence[Rule], classes: Ints, rng: np.random.Generator
     ) -> None:
         own = {name: block[name] for name in columns}
         broken = self.relations.broken(own, self.omega, rules)
         movable = [name for name in columns if name != self.omega.strata]
-        for sweep in range(SWEEPS):
+        before = [len(broken)]
+        for _ in range(SWEEPS):
+            before.append(int(broken.sum()))
+            if not before[-1] or (len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]):
+                return
             for name in rng.permutation(movable):
-                if broken.sum() <= (FEW * len(broken) if sweep else 0):
-                    return
                 left, right = _partners(np.flatnonzero(broken), classes, rng)
                 both = np.concatenate([left, right])
                 tried = {column: codes[both] for column, codes in own.items()}
                 tried[name] = own[name][np.concatenate([right, left])]
                 after = self.relations.broken(tried, self.omega, rules).reshape(2, -1)
-                better = after.sum(axis=0) < broken[left].astype(int) + broken[right]
-                left, right, after = left[better], right[better], after[:, better]
+                # As many broken rows as before are fine, too: another one may find its partner more easily.
+                fine = after.sum(axis=0) <= broken[left].astype(int) + broken[right]
+                left, right, after = left[fine], right[fine], after[:, fine]
                 own[name][left], own[name][right] = own[name][right], own[name][left]
                 broken[left], broken[right] = after
 
     def _replace(
-        self,
-        block: Block,
-        columns: tuple[str, ...],
-        rules: tuple[Rule, ...],
-        classes: Ints,
-        rng: np.random.Generator,
+        self, block: Block, columns: Names, rules: Sequence[Rule], classes: Ints, rng: np.random.Generator
     ) -> None:
         broken = self.relations.broken({name: block[name] for name in columns}, self.omega, rules)
         movable = [name for name in columns if name != self.omega.strata]
