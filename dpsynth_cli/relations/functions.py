@@ -69,13 +69,13 @@ def _round(x: Array, decimals: Array | None = None) -> Array:
     return np.round(x.astype(np.float64), int(decimals[0]) if len(decimals) else 0)
 
 
-def _between(low: int, high: int, of: Callable[[Array], Array]) -> Function:
+def _between(low: int, high: int, of: Callable[[Array], Array], about: str) -> Function:
     """A part of a date or a time, from low to high."""
 
     def facts(given: Sequence[Facts], at: int) -> Facts:
         return whole("integer", low, high, *_both(given), at)
 
-    return Function("", TIMES if low else ("datetime",), facts, of)
+    return Function(about, TIMES if low else ("datetime",), facts, of)
 
 
 def _parts(of: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
@@ -182,13 +182,17 @@ FUNCTIONS: dict[str, Function] = {
     "ceil": Function(
         "the whole number above", NUMBERS, _rounded(math.ceil), lambda x: np.ceil(x).astype(np.int64)
     ),
-    "year": Function("", TIMES, _year_facts, _parts(lambda days, micros: _year(days))),
-    "month": _between(1, 12, _parts(lambda days, micros: _calendar("M", days) % 12 + 1)),
-    "day": _between(1, 31, _parts(lambda days, micros: _day_of_month(days))),
-    "weekday": _between(1, 7, _parts(lambda days, micros: (days + 3) % 7 + 1)),
-    "hour": _between(0, 23, _parts(lambda days, micros: micros // 3_600_000_000)),
-    "minute": _between(0, 59, _parts(lambda days, micros: micros // 60_000_000 % 60)),
-    "second": _between(0, 59, _parts(lambda days, micros: micros // 1_000_000 % 60)),
+    "year": Function("the year", TIMES, _year_facts, _parts(lambda days, micros: _year(days))),
+    "month": _between(
+        1, 12, _parts(lambda days, micros: _calendar("M", days) % 12 + 1), "the month, 1 to 12"
+    ),
+    "day": _between(1, 31, _parts(lambda days, micros: _day_of_month(days)), "the day of the month"),
+    "weekday": _between(
+        1, 7, _parts(lambda days, micros: (days + 3) % 7 + 1), "the day of the week: Monday is 1, Sunday is 7"
+    ),
+    "hour": _between(0, 23, _parts(lambda days, micros: micros // 3_600_000_000), "the hour, 0 to 23"),
+    "minute": _between(0, 59, _parts(lambda days, micros: micros // 60_000_000 % 60), "the minute"),
+    "second": _between(0, 59, _parts(lambda days, micros: micros // 1_000_000 % 60), "the second"),
     "date": Function("the day of a time", ("datetime",), _date_facts, _parts(lambda days, micros: days)),
     "or_else": Function(
         "the first of them that is not missing", (), _or_else_facts, _unused, least=2, most=20

@@ -1,8 +1,8 @@
 """Rows that keep all rules, from rows that a model drew without knowing of them: post-processing.
 
 Rows that break a rule first exchange values with other rows, one column at a time, where no more rows are
-broken then: that leaves every column's distribution as it was. What is missing together is exchanged before
-that, and what a rule about one column forbids is replaced by values that it allows. Rows that are still
+broken then: that leaves every column's distribution as it was. Before that, what a rule about one column
+forbids is replaced by values that it allows, and what is missing together is exchanged. Rows that are still
 broken take the columns that the rules connect from rows that keep them, and where there are none, from a row
 that was found before anything was read. Rows only meet others of their class.
 """
@@ -52,15 +52,17 @@ class Keeper:
             return block
         block = {name: np.array(codes, np.int64) for name, codes in block.items()}
         classes = block[self.omega.strata] if self.omega.strata else np.zeros(rows, np.int64)
+        alone: dict[Names, list[Rule]] = {}
+        for rule in self.relations.rules:
+            alone.setdefault(self.relations.modelled(rule.expression), []).append(rule)
+        for columns, rules in alone.items():
+            if len(columns) == 1:
+                self._replace(block, columns, rules, classes, rng)
         for one, other in self.relations.missing_with:
             _miss_together(block, self.omega[one], self.omega[other], classes, rng)
-        for columns, rules in self.relations.groups():
-            for name in columns:
-                alone = tuple(rule for rule in rules if self.relations.modelled(rule.expression) == (name,))
-                if alone:
-                    self._replace(block, (name,), alone, classes, rng)
-            self._exchange(block, columns, rules, classes, rng)
-            self._replace(block, columns, rules, classes, rng)
+        for columns, connected in self.relations.groups():
+            self._exchange(block, columns, connected, classes, rng)
+            self._replace(block, columns, connected, classes, rng)
         return block
 
     def _exchange(

@@ -100,7 +100,7 @@ DETERMINES = Key(
 RULES = Section(
     "rules",
     (ALWAYS, IMPOSSIBLE, MISSING_WITH, DETERMINES),
-    "[what every row keeps](relations.md#rules), whatever the data says",
+    "what every row keeps, whatever the data says",
     such_as="{always: [start <= end]}",
     of=attrgetter("stated.rules"),
     write=lambda rules: rules,
