@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from dpsynth_cli.domain import Column, Impossible
 from dpsynth_cli.relations import impossible
-from dpsynth_cli.relations.declared import misfit
+from dpsynth_cli.relations.declared import as_declared, misfit
 from dpsynth_cli.relations.facts import Typing
 from dpsynth_cli.relations.kinds import column_of
 from dpsynth_cli.relations.language import parse
@@ -70,6 +70,7 @@ class _Reading:
         self.modelled: dict[str, Column] = {}
         self.typing = Typing({})
         self.in_codes: list[Impossible] = []
+        self.as_declared: list[Rule] = []
 
     def stated(self, derive: Keys | None, rules: dict[str, Any]) -> Stated:
         wanted = {one.name: one for one in [*self.derived(derive), *self.determined(rules["determines"])]}
@@ -81,7 +82,7 @@ class _Reading:
         kept: list[Rule] = []
         missing_with: tuple[tuple[str, str], ...] = ()
         if sound and len(computed) == len(wanted):  # else what they name may not be known
-            kept = [*self.always(rules["always"]), *self.impossible(rules["impossible"])]
+            kept = [*self.as_declared, *self.always(rules["always"]), *self.impossible(rules["impossible"])]
             missing_with = tuple(self.missing_with(rules["missing_with"]))
         written = {name: as_plain(node) for name, node in rules.items() if node is not None}
         return Stated(
@@ -171,8 +172,10 @@ class _Reading:
         if declared is None and not facts.present:
             raise ValueError("is always missing")
         column = column_of(one.name, facts) if declared is None else declared
-        if declared is not None and declared.type and (wrong := misfit(declared, facts)):
-            raise ValueError(wrong)
+        if declared is not None and declared.type:
+            if wrong := misfit(declared, facts):
+                raise ValueError(wrong)
+            self.as_declared += as_declared(declared, facts)
         return Computed(column, expression)
 
     def parsed(self, node: Node, place: Place, path: str) -> Expression | None:

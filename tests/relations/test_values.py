@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.relations.declared import misfit
+from dpsynth_cli.relations.declared import as_declared, misfit
 from dpsynth_cli.relations.facts import Typing
 from dpsynth_cli.relations.kinds import column_of
 from dpsynth_cli.relations.language import NotAnExpression, parse
@@ -236,5 +236,6 @@ def test_no_value_is_outside_what_the_facts_say(text, seed):
     if facts.present and facts.kind != "nothing":
         column = column_of("z", facts)
         assert misfit(column, facts) is None or column.unit > 1
+        assert not list(as_declared(column, facts))
         codes = codes_of(found, column)
         assert ((codes >= 0) & (codes < column.codes)).all()
