@@ -46,12 +46,12 @@ def arithmetic(operator: str, left: Facts, right: Facts, at: int) -> Facts:
             return Facts(kind, missing=True, present=False)
     scale = SECOND if "datetime" in (left.kind, right.kind) else 1
     low, high = _range(operator, left, right, scale)
-    if kind == "continuous" or not (math.isfinite(low) and math.isfinite(high)):
+    if kind == "continuous":
         if left.kind == right.kind == "datetime":
             low, high = low / SECOND, high / SECOND
         return number(_down(low), _up(high), missing, present, at)
-    if operator == "//" and not left.kind == right.kind == "integer" and max(abs(low), abs(high)) > WHOLE:
-        raise NotAnExpression(at, "this may be beyond 2^53, where whole numbers end; use smaller bounds")
+    if kind == "integer" and max(abs(low), abs(high)) > WHOLE:
+        raise NotAnExpression(at, "this may be beyond 2^53, where whole numbers end; use / or smaller bounds")
     return whole(kind, math.floor(low), math.ceil(high), missing, present, at)
 
 

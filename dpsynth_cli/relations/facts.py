@@ -161,11 +161,14 @@ class Typing:
         if left.present and not covered:
             rest = of_literal(node.otherwise)
             found = rest if found is None else either(found, rest, node.at)
+        kind = of_literal(node.otherwise)
+        for _, value in node.table:
+            kind = either(kind, of_literal(value), node.at)
         if found is None:
-            return NOTHING
+            return replace(kind, missing=True, present=False)
         if facts.missing:
             found = either(found, NOTHING, node.at)
-        return found
+        return replace(found, kind=kind.kind)
 
     def _called(self, node: Call) -> Facts:
         function = FUNCTIONS.get(node.function)

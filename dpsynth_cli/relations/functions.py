@@ -115,8 +115,8 @@ def _date_facts(given: Sequence[Facts], at: int) -> Facts:
 def _or_else_facts(given: Sequence[Facts], at: int) -> Facts:
     found = given[0]
     for one in given[1:]:
-        if found.missing:
-            found = replace(either(found, one, at), missing=one.missing)
+        both = either(found, one, at)  # of one kind, whether the other one is needed or not
+        found = replace(both, missing=one.missing) if found.missing else replace(found, kind=both.kind)
     return found
 
 

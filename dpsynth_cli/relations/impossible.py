@@ -51,7 +51,7 @@ def expression(rule: Mapping[str, Any], columns: Mapping[str, Column]) -> Expres
     for name in rule:
         if name not in columns:
             raise ValueError(f"{name} is not a declared column")
-    return Not(Logic("and", tuple(_side(columns[name], side) for name, side in rule.items())))
+    return Not(Logic("and", tuple(_side(columns[name], side) for name, side in sorted(rule.items()))))
 
 
 def _side(column: Column, side: Any) -> Expression:
@@ -70,7 +70,7 @@ def _side(column: Column, side: Any) -> Expression:
         raise ValueError(f"the range of {column.name} is not within its bounds, the lower end first")
     parts = tuple(
         Compare(">=" if key == "from" else "<=", name, Literal(_value(column, text)))
-        for key, text in side.items()
+        for key, text in sorted(side.items())
     )
     return parts[0] if len(parts) == 1 else Logic("and", parts)
 

@@ -1,10 +1,10 @@
 """Rows that keep all rules, from rows that a model drew without knowing of them: post-processing.
 
-Rows that break a rule first exchange values with other rows, one column at a time, where no more rows are
-broken then: that leaves every column's distribution as it was. Before that, what a rule about one column
-forbids is replaced by values that it allows, and what is missing together is exchanged. Rows that are still
-broken take the columns that the rules connect from rows that keep them, and where there are none, from a row
-that was found before anything was read. Rows only meet others of their class.
+Rows that break a rule first exchange values with other rows, of one column or of those that are missing
+together, where no more rows are broken then: that leaves every column's distribution as it was. Before that,
+what a rule about one column forbids is replaced by values that it allows, and what is missing together is
+exchanged. Rows that are still broken take the columns that the rules connect from rows that keep them, and
+where there are none, from a row that was found before anything was read; always within their class.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Block, Ints, Model
 from dpsynth_cli.relations.relations import Relations, Rule
 
-SWEEPS = 48  # of exchanges, at most: each tries every column once
-PATIENCE, SLOW = 6, 0.95  # no more of them where so many left so large a part of the broken rows
+SWEEPS = 200  # of exchanges, at most: each tries every column once
+PATIENCE, SLOW = 12, 0.9  # no more of them where so many left so large a part of the broken rows
 
 Names = tuple[str, ...]
 Rows = Mapping[int, Mapping[str, int]]  # for each class (0 without strata) codes that keep all rules
@@ -70,23 +70,33 @@ class Keeper:
     ) -> None:
         own = {name: block[name] for name in columns}
         broken = self.relations.broken(own, self.omega, rules)
-        movable = [name for name in columns if name != self.omega.strata]
+        units, partners = self._units(columns), _Partners(classes)
         before = [len(broken)]
         for _ in range(SWEEPS):
             before.append(int(broken.sum()))
             if not before[-1] or (len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]):
                 return
-            for name in rng.permutation(movable):
-                left, right = _partners(np.flatnonzero(broken), classes, rng)
+            for at in rng.permutation(len(units)):
+                left, right = partners.of(np.flatnonzero(broken), rng)
                 both = np.concatenate([left, right])
-                tried = {column: codes[both] for column, codes in own.items()}
-                tried[name] = own[name][np.concatenate([right, left])]
+                across = np.concatenate([right, left])
+                tried = {name: own[name][across if name in units[at] else both] for name in columns}
                 after = self.relations.broken(tried, self.omega, rules).reshape(2, -1)
                 # As many broken rows as before are fine, too: another one may find its partner more easily.
                 fine = after.sum(axis=0) <= broken[left].astype(int) + broken[right]
                 left, right, after = left[fine], right[fine], after[:, fine]
-                own[name][left], own[name][right] = own[name][right], own[name][left]
+                for name in units[at]:
+                    own[name][left], own[name][right] = own[name][right], own[name][left]
                 broken[left], broken[right] = after
+
+    def _units(self, columns: Names) -> list[Names]:
+        """What is exchanged at once: each column, and those that are missing together."""
+        together: dict[str, list[str]] = {}
+        for one, other in self.relations.missing_with:
+            together.setdefault(other, [other]).append(one)
+        movable = [(name,) for name in columns if name != self.omega.strata]
+        bundles = [tuple(names) for root, names in together.items() if root in columns]
+        return movable + [names for names in bundles if self.omega.strata not in names]
 
     def _replace(
         self, block: Block, columns: Names, rules: Sequence[Rule], classes: Ints, rng: np.random.Generator
@@ -100,21 +110,25 @@ class Keeper:
                 block[name][bad] = self.possible[int(k)][name] if donors is None else block[name][donors]
 
 
-def _partners(broken: Ints, classes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Broken rows, and for each another row of its class; no row is in two pairs."""
-    order = np.argsort(classes, kind="stable")
-    sizes = np.bincount(classes)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    own = classes[broken]
-    other = order[starts[own] + (rng.random(len(broken)) * sizes[own]).astype(np.int64)]
-    mixed = rng.permutation(len(broken))
-    left, right = broken[mixed], other[mixed]
-    flat = np.stack([left, right], axis=1).ravel()
-    _, first = np.unique(flat, return_index=True)
-    alone = np.zeros(len(flat), bool)
-    alone[first] = True
-    fine = alone.reshape(-1, 2).all(axis=1)
-    return left[fine], right[fine]
+class _Partners:
+    """Pairs of rows of one class."""
+
+    def __init__(self, classes: Ints) -> None:
+        self.classes = classes
+        self.order = np.argsort(classes, kind="stable")
+        self.sizes = np.bincount(classes)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def of(self, broken: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Broken rows, and for each another row at random; no row is in two pairs."""
+        own = self.classes[broken]
+        places = self.starts[own] + (rng.random(len(broken)) * self.sizes[own]).astype(np.int64)
+        pairs = rng.permutation(np.stack([broken, self.order[places]], axis=1))
+        _, first = np.unique(pairs.ravel(), return_index=True)
+        alone = np.zeros(pairs.size, bool)
+        alone[first] = True
+        left, right = pairs[alone.reshape(-1, 2).all(axis=1)].T
+        return left, right
 
 
 def _miss_together(block: Block, one: Column, other: Column, classes: Ints, rng: np.random.Generator) -> None:

@@ -8,6 +8,7 @@ others within 1e300.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dpsynth_cli.domain import Column
@@ -147,6 +148,17 @@ def whole(kind: str, low: int, high: int, missing: bool, present: bool, at: int)
     return Facts(kind, low, high, missing=missing, present=present)
 
 
+def common_order(orders: Iterable[tuple[str, ...]], labels: Iterable[str]) -> tuple[str, ...]:
+    """The order of an ordinal column that has all labels, if it is the only one; else none.
+
+    >>> common_order([("low", "high"), ()], ["low"]), common_order([("low", "high"), ()], ["none"])
+    (('low', 'high'), ())
+    """
+    found = {order for order in orders if order}
+    order = found.pop() if len(found) == 1 else ()
+    return order if set(labels) <= set(order) else ()
+
+
 def either(one: Facts, other: Facts, at: int) -> Facts:
     """What is the one or the other."""
     if "nothing" in (one.kind, other.kind):
@@ -158,7 +170,7 @@ def either(one: Facts, other: Facts, at: int) -> Facts:
             raise NotAnExpression(at, f"this is {one.in_words} or {other.in_words}; it must be of one kind")
         one, other = (replace(part, kind="continuous") for part in (one, other))
     labels = tuple(dict.fromkeys((*one.labels, *other.labels)))
-    order = one.order if one.order == other.order else ()
+    order = common_order([one.order, other.order], labels)
     if one.present and other.present:
         low, high = min(one.low, other.low), max(one.high, other.high)
     else:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli.domain import GRID, Domain
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.relations.kinds import of_literal
 from dpsynth_cli.relations.nodes import (
     Case,
@@ -30,6 +30,7 @@ from dpsynth_cli.relations.nodes import (
     Within,
 )
 from dpsynth_cli.relations.relations import Relations, Rule
+from dpsynth_cli.values import numbers_of
 
 SECONDS = 10.0
 MOST_LABELS = 200
@@ -247,10 +248,8 @@ class _Program:
                 return self.sum(self.relations.by_name[name].expression)
             case Name(name) if name in self.numbers:
                 column, at = self.omega[name], self.numbers[name]
-                if column.type == "continuous":
-                    step = (Fraction(column.upper) - Fraction(column.lower)) / GRID
-                    return {at: step, -1: Fraction(column.lower) + step / 2}
-                return {at: Fraction(column.unit), -1: Fraction(int(column.lower))}
+                first, last = map(Fraction, numbers_of(np.array([0, column.size - 1]), column).tolist())
+                return {at: (last - first) / max(1, column.size - 1), -1: first}
             case Negative(operand):
                 return {at: -weight for at, weight in self.sum(operand).items()}
             case Chain(first, rest):

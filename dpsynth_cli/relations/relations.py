@@ -124,21 +124,6 @@ def declared_facts(columns: Iterable[Column]) -> dict[str, Facts]:
     return {column.name: of_column(column) for column in columns}
 
 
-def codes_of(values: Values, column: Column) -> Ints:
-    """The codes of values in the column that holds them: for comparing, since what is beyond the column's
-    grid is rounded to it."""
-    data = values.data
-    if values.kind == "text" or column.categorical:
-        codes = category_codes(values, column)
-    elif column.type == "continuous":
-        span = float(column.upper) - float(column.lower)
-        place = (data - float(column.lower)) / span if span > 0 else np.zeros(len(data))
-        codes = np.clip(np.floor(place * column.size), 0, column.size - 1).astype(np.int64)
-    else:
-        codes = np.clip((data - int(column.lower)) // column.unit, 0, column.size - 1).astype(np.int64)
-    return np.where(values.missing, column.size, codes) if column.nullable else codes
-
-
 def category_codes(values: Values, column: Column) -> Ints:
     """Places among the categories of a column; a whole number is the label that writes it."""
     if values.kind == "boolean":

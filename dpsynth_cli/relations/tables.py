@@ -30,7 +30,7 @@ def lookup(
     if column is not None and column.type in ("date", "datetime"):
         raise ValueError(f"a table gives numbers, labels, true or false; the column is {column.type}")
     truths = column.type == "boolean" if column is not None else False
-    entries = tuple((_key(text, facts), _result(to, as_number, truths)) for text, to in table.items())
+    entries = tuple((_key(text, facts), _result(to, as_number, truths)) for text, to in sorted(table.items()))
     if len({key.value for key, _ in entries}) < len(entries):
         raise ValueError("has a key twice")
     rest = Literal(None) if otherwise is None else _result(otherwise, as_number, truths)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column
 from dpsynth_cli.relations.arithmetic import SECOND, result_kind
 from dpsynth_cli.relations.functions import FUNCTIONS, label_number
-from dpsynth_cli.relations.kinds import REAL, Facts, facing, of_literal
+from dpsynth_cli.relations.kinds import REAL, Facts, common_order, facing, of_literal
 from dpsynth_cli.relations.nodes import (
     Call,
     Case,
@@ -244,8 +244,7 @@ def _alike(parts: list[Values]) -> list[Values]:
     kinds = [part.kind for part in parts if part.kind != "nothing"]
     kind = "continuous" if "continuous" in kinds else next(iter(kinds), "nothing")
     labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
-    orders = {part.order for part in parts if part.kind != "nothing"}
-    order = orders.pop() if len(orders) == 1 else ()
+    order = common_order((part.order for part in parts), labels)
     dtype = {"continuous": np.float64, "boolean": np.bool_}.get(kind, np.int64)
     return [
         replace(part, kind=kind, data=part.data.astype(dtype), order=order)

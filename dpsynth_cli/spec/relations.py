@@ -255,4 +255,9 @@ def _is_table(table: Any) -> bool:
 
 
 def _said(rule: Any) -> str:
-    return " with ".join(f"{name} {value}" for name, value in rule.items())
+    def side(value: Any) -> str:
+        if isinstance(value, dict):
+            return "missing" if "missing" in value else " ".join(f"{end} {at}" for end, at in value.items())
+        return " or ".join(value) if isinstance(value, list) else str(value)
+
+    return " with ".join(f"{name} {side(value)}" for name, value in sorted(rule.items()))
