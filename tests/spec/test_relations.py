@@ -49,7 +49,7 @@ derive:
   half: gap * 0.5
   next: born + 1
   odd: time % 2 == 1
-  group: {of: kind, table: {a: first, b: first}, else: rest}
+  group: {of: kind, table: {b: first, a: first}, else: rest}
   size: {of: rank, table: {low: 1, mid: 2.5}}
   bigger: or_else(rank, "low")
 rules:
