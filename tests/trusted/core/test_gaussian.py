@@ -126,6 +126,24 @@ def test_the_slack_covers_2_to_the_64_numbers():
     assert not implies(F(1, 10**30), gaussian.SLACK, F(1, 2))
 
 
+@pytest.mark.parametrize("rho", [F(1, 1000), F(1, 10), F(2)])
+def test_every_conversion_pays_the_slack_in_epsilon_and_in_delta(rho):
+    """At the delta that real-valued noise has exactly, an epsilon is larger by the slack at least; and so at
+    that epsilon a delta is: `implies` is refused within it and holds beyond it."""
+    epsilon, slack = F(1, 2), gaussian.SLACK
+    with mpmath.workdps(100):
+        delta = F(str(true_delta(rho, epsilon)))
+        falls = mpmath.diff(lambda e: true_delta(rho, F(str(e))), mp(epsilon), h=mpmath.mpf("1e-30")) / mp(
+            delta
+        )
+    assert not implies(rho, epsilon, delta)
+    assert not implies(rho, epsilon + slack, delta)
+    assert not implies(rho, epsilon, delta * (1 + 2 * slack))
+    both = 1 - F(str(falls)) * slack + 2 * slack  # what the shift costs, and the factor
+    assert not implies(rho, epsilon, delta * (both - slack / 10))
+    assert implies(rho, epsilon, delta * (both + slack / 10))
+
+
 def rounded_delta(sigma2, moves, epsilon):
     """The delta of telling q from q + moves by independently rounded Gaussian answers, summed exactly."""
     with mpmath.workdps(40):
