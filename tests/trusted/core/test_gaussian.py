@@ -173,6 +173,19 @@ def test_the_promise_holds_for_real_answers(moves, sigma2, delta):
         assert rounded_delta(sigma2, moves, epsilon * F(17, 20)) > mp(delta)
 
 
+def test_a_discrete_gaussian_on_the_integers_does_not_have_the_gaussian_profile():
+    """Which is why answers get the rounded one."""
+    sigma2, delta = 400, F(1, 10**5)
+    epsilon = epsilon_of_rho(F(1, 2 * sigma2), delta)
+    with mpmath.workdps(30):
+        weights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * sigma2)) for x in range(-400, 401)]
+        shifted = zip(weights[1:], weights, strict=False)
+        found = mpmath.fsum(max(0, p - mpmath.exp(mp(epsilon)) * q) for p, q in shifted) / mpmath.fsum(
+            weights
+        )
+    assert float(found / mp(delta)) == pytest.approx(1.00134, abs=1e-5)
+
+
 # ---- pure epsilon as a rho ---------------------------------------------------------------------------
 
 
