@@ -320,7 +320,7 @@ def test_more_columns_than_an_array_has_axes_are_refused_before_anything_is_char
     assert fits(Domain(many), Params()) == [
         "psmm takes at most 30 columns, and there are 31; use joint or lowdim"
     ]
-    model, _, _ = released(Domain(many[:30]), clusters(50, 30))
+    model, _, _ = released(omega := Domain(many[:30]), uniform(omega, 50))
     assert len(next(model.draw(10, np.random.default_rng(0)))) == 30
 
 
