@@ -100,10 +100,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns, or so many cells, would take too long or too much memory."""
-    if len(omega.modelled) > MOST_COLUMNS:
-        return [
-            f"psmm takes at most {MOST_COLUMNS} columns, and there are {len(omega.modelled)}; use joint or lowdim"
-        ]
+    d = len(omega.modelled)
+    if d > MOST_COLUMNS:
+        return [f"psmm takes at most {MOST_COLUMNS} columns, and there are {d}; use joint or lowdim"]
     lattice = divided(_scales(omega), params.cells or 1, params.metric)
     if not _heavy(omega, lattice):
         return []
