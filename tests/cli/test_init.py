@@ -44,7 +44,7 @@ def mechanism(name: str) -> Mechanism:
     )
 
 
-TOYS = {name: mechanism(name) for name in ("joint", "marginals", "pmm")}
+TOYS = {name: mechanism(name) for name in ("auto", "marginals", "pmm")}
 
 app = typer.Typer()
 app.command("init")(init.command)
@@ -88,7 +88,7 @@ privacy:
   dataset: trips              # whose budget is charged
 
 mechanism:
-  name: joint                 # dpsynth mechanisms lists them
+  name: auto                  # dpsynth mechanisms lists them
   # strata: COLUMN            # a model for each class of this nominal, ordinal or boolean column
 
 # Only the columns that are listed are released, in this order. There are also nullable: true where cells may
@@ -364,7 +364,7 @@ def test_other_files_and_places_are_refused() -> None:
 def test_the_list_names_each_mechanism_what_for_and_what_it_does() -> None:
     lines = run("mechanisms").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines if "mechanism" in line] == [
-        "joint",
+        "auto",
         "marginals",
         "pmm",
         lines[-1],
@@ -395,7 +395,7 @@ def test_json_is_one_object_with_everything() -> None:
     }
     assert one["stages"] == {"counts": 3.0, "links": 0.5}
     everything = json.loads(run("mechanisms", "--json").stdout)
-    assert [mechanism["name"] for mechanism in everything["mechanisms"]] == ["joint", "marginals", "pmm"]
+    assert [mechanism["name"] for mechanism in everything["mechanisms"]] == ["auto", "marginals", "pmm"]
     assert everything["mechanisms"][2] == one
 
 
@@ -404,5 +404,5 @@ def test_an_unknown_mechanism_is_a_usage_error_with_the_nearest_one() -> None:
         run("mechanisms", "marginal")
     assert str(caught.value) == (
         "There is no mechanism marginal (did you mean marginals?).\n"
-        "Nothing was read and nothing was spent. The mechanisms are joint, marginals, pmm."
+        "Nothing was read and nothing was spent. The mechanisms are auto, marginals, pmm."
     )

@@ -647,6 +647,20 @@ def test_a_mistake_that_an_override_repairs_is_no_mistake() -> None:
     assert load(edited("epsilon: 0.1", "epsilon: -1"), "privacy.epsilon=1").privacy.epsilon == 1
 
 
+def test_a_name_alone_is_a_mechanism_with_its_defaults() -> None:
+    start, end = GOOD.index("mechanism:"), GOOD.index("columns:")
+    short, long = (
+        GOOD[:start] + own + GOOD[end:] for own in ("mechanism: toy\n", "mechanism: {name: toy}\n")
+    )
+    assert load(short) == load(long)
+    assert refusal(short.replace("mechanism: toy", "mechanism: toi")) == [
+        "spec.yaml, line 12: mechanism.name is toi; it must be one of toy (did you mean toy?)"
+    ]
+    assert refusal(short.replace("mechanism: toy", "mechanism:")) == [
+        "spec.yaml, line 12: mechanism is empty; it must be keys such as name: pmm"
+    ]
+
+
 def test_what_the_mechanism_cannot_do_is_a_mistake_at_its_name() -> None:
     text = edited("csv:", "  more: {type: boolean}\n  most: {type: boolean}\ncsv:")
     assert refusal(text) == ["spec.yaml, line 13: toy takes 1 to 6 columns"]
