@@ -165,6 +165,8 @@ def test_what_is_left_out_has_its_default() -> None:
         "privacy": {"epsilon": "1", "delta": None, "neighbours": "add_remove", "dataset": "t"},
         "mechanism": LOWEST | {"depth": "auto", "shape": "tree", "clip": 1.0, "steps": 3},
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
+        "derive": None,
+        "rules": None,
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
         "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
@@ -359,8 +361,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
-    "strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, derive, rules, mechanism, csv, "
+    "sampling, evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
