@@ -10,7 +10,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate import svg
-from dpsynth_cli.evaluate.cuts import PARTS, Cells as Cut
+from dpsynth_cli.evaluate.cuts import PARTS, CutTables
 from dpsynth_cli.evaluate.marginals import paired, sets
 from dpsynth_cli.evaluate.scales import cells, missing, share
 from dpsynth_cli.evaluate.search import differ_most
@@ -78,7 +78,7 @@ def heat(domain: Domain, synthetic: Table, real: Table | None) -> str:
     else:
         chosen, why = differ_most(real, synthetic, few, PAIRS), f"The {PAIRS} pairs that differ most."
     tables = (synthetic,) if real is None else (real, synthetic)
-    counted = Cut(tables[0], tables, few, PARTS[2])
+    counted = CutTables(tables[0], tables, few, PARTS[2])
     figures = []
     for a, b in chosen:
         shape = (counted.sizes[a], counted.sizes[b])
