@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.finding import Figures, Finding, Key, Side, percent, weighed
+from dpsynth_cli.evaluate.finding import Figures, Finding, Key, Side, amount, percent, weighed
 
 LINKED = 0.2  # a correlation, or the effect of a group, that an analyst would look at
 FITTED = 0.1  # such an R^2
@@ -30,7 +30,9 @@ def follows(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     for own in side.made["follows"]:
         key: Key = tuple(own["columns"])
         error, rows = own["synthetic"] - own["real"], own["rows"] - own["real_rows"]
-        weight = max(weighed(error, split.get(key), 0.15), weighed(rows, half.get(key), 0.05))
+        by_chance = side.chance * math.sqrt(own["real_rows"] * (1 - own["real_rows"]))
+        open_ = weighed(error, split.get(key), 0.15, side.chance * math.sqrt(max(0.0, own["real"])))
+        weight = max(open_, weighed(rows, half.get(key), 0.05, by_chance))
         both = frozenset(key)
         if both in found and found[both].weight >= weight:
             continue
@@ -120,7 +122,7 @@ def correlations(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             continue
         key, error = (a, b), abs(real - made)
         words = f"{a} and {b}: the rank correlation is {made:.2f}, really {real:.2f}."
-        weight = weighed(error, split.get(key), 0.2)
+        weight = weighed(error, split.get(key), 0.2, side.chance * (1 - real**2))
         yield Finding("correlation", key, weight, words, error, real, made, split.get(key), apart.get(key))
 
 
@@ -143,8 +145,8 @@ def regressions(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             "variance, "
             f"really {percent(own['real'])}."
         )
-        key = (name,)
-        weight = weighed(error, split.get(key), 0.15)
+        key, fit = (name,), own["real"]
+        weight = weighed(error, split.get(key), 0.15, side.chance * 2 * math.sqrt(fit) * (1 - fit))
         yield Finding(
             "regression",
             key,
@@ -169,7 +171,10 @@ def group_means(metrics: Figures, domain: Domain) -> Iterator[Finding]:
         if real < LINKED:
             continue
         a, b = key = tuple(own["columns"])
-        weight = max(weighed(own["error"], split.get(key), 0.25), weighed(real - made, split.get(key), 0.2))
+        weight = max(
+            weighed(own["error"], split.get(key), 0.25, side.chance / 2),
+            weighed(real - made, split.get(key), 0.2, side.chance),
+        )
         words = f"mean of {b} by {a}: off by {own['error']:.2g} standard deviations of {b} on average"
         if made < real / 2:
             words += ", and the groups hardly differ any more"
@@ -185,7 +190,7 @@ def _group_words(means: list[Figures]) -> str:
     if not numbers:
         return ""
     worst = max(numbers, key=lambda one: abs(one["real"] - one["synthetic"]) * one["share"] ** 0.5)
-    return f"; {worst['group']}: {worst['synthetic']:.4g} instead of {worst['real']:.4g}"
+    return f"; {worst['group']}: {amount(worst['synthetic'])} instead of {amount(worst['real'])}"
 
 
 # --- tables -----------------------------------------------------------------------------------------------
