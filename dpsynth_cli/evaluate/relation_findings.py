@@ -76,6 +76,27 @@ def _half(floor: float | None) -> str:
     return "" if floor is None else f" (half of the real rows against the other: {percent(floor)})"
 
 
+def associations(metrics: Figures, domain: Domain) -> Iterator[Finding]:
+    """Pairs of categories that have to do with each other, really or in the synthetic rows."""
+    side = Side(metrics, "relations")
+    if not side:
+        return
+
+    def errors(one: Figures) -> dict[Key, float]:
+        return {tuple(o["columns"]): abs(o["synthetic"] - o["real"]) for o in one["associations"]}
+
+    split, apart = side.by(errors)
+    for own in side.made["associations"]:
+        real, made = own["real"], own["synthetic"]
+        if max(real, made) < LINKED:
+            continue
+        a, b = key = tuple(own["columns"])
+        error = abs(real - made)
+        words = f"{a} and {b}: their association (Cramer's V) is {made:.2f}, really {real:.2f}."
+        weight = weighed(error, split.get(key), _lost(real, 0.2), side.chance)
+        yield Finding("association", key, weight, words, error, real, made, split.get(key), apart.get(key))
+
+
 def together(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     """Values that are missing together; a pair of columns is one finding, by the worse direction."""
     side = Side(metrics, "relations")
@@ -108,6 +129,11 @@ def together(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     yield from found.values()
 
 
+def _lost(real: float, bad: float) -> float:
+    """What counts as broken of an effect: so much, or two thirds of a small one."""
+    return min(bad, 2 / 3 * max(abs(real), FITTED))
+
+
 # --- numbers ----------------------------------------------------------------------------------------------
 
 
@@ -122,7 +148,7 @@ def correlations(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             continue
         key, error = (a, b), abs(real - made)
         words = f"{a} and {b}: the rank correlation is {made:.2f}, really {real:.2f}."
-        weight = weighed(error, split.get(key), 0.2, side.chance * (1 - real**2))
+        weight = weighed(error, split.get(key), _lost(real, 0.2), side.chance * (1 - real**2))
         yield Finding("correlation", key, weight, words, error, real, made, split.get(key), apart.get(key))
 
 
@@ -146,7 +172,8 @@ def regressions(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             f"really {percent(own['real'])}."
         )
         key, fit = (name,), own["real"]
-        weight = weighed(error, split.get(key), 0.15, side.chance * 2 * math.sqrt(fit) * (1 - fit))
+        by_chance = side.chance * 2 * math.sqrt(fit) * (1 - fit)
+        weight = weighed(error, split.get(key), _lost(fit, 0.15), by_chance)
         yield Finding(
             "regression",
             key,
@@ -173,7 +200,7 @@ def group_means(metrics: Figures, domain: Domain) -> Iterator[Finding]:
         a, b = key = tuple(own["columns"])
         weight = max(
             weighed(own["error"], split.get(key), 0.25, side.chance / 2),
-            weighed(real - made, split.get(key), 0.2, side.chance),
+            weighed(real - made, split.get(key), _lost(real, 0.2), side.chance),
         )
         words = f"mean of {b} by {a}: off by {own['error']:.2g} standard deviations of {b} on average"
         if made < real / 2:

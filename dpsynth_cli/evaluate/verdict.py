@@ -14,6 +14,7 @@ RELIED_ON = (
     column_findings.columns,
     relation_findings.follows,
     relation_findings.never,
+    relation_findings.associations,
     relation_findings.together,
     relation_findings.correlations,
     relation_findings.regressions,
@@ -24,7 +25,13 @@ RELIED_ON = (
 BROKEN, WEAKER = 1.0, 0.4  # weights from which
 LISTED = 200  # findings, at most: the worst
 JUNK, DEAD = 0.05, 0.5  # of a column's cells: broken, and dead, from here
-LINKS = ("follows", "never", "correlation", "group means")  # which say of a pair what its table says too
+LINKS = (
+    "follows",
+    "never",
+    "association",
+    "correlation",
+    "group means",
+)  # which say of a pair what its table says too
 
 
 def verdict(metrics: Figures, domain: Domain, problems: Mapping[str, Figures]) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def _found(metrics: Figures, domain: Domain, problems: Mapping[str, Figures]) ->
     for finding in found:
         columns = frozenset(finding.columns)
         covered = finding.kind in ("pair", "triple") and any(own <= columns for own in said)
-        follows = finding.kind == "never" and any(
+        follows = finding.kind in ("never", "association") and any(
             one.kind == "follows" and one.weight >= WEAKER and frozenset(one.columns) == columns
             for one in found
         )
@@ -114,6 +121,7 @@ WORDS = {
     "follows": "columns that follow from others",
     "never": "combinations that never occur",
     "together": "values missing together",
+    "association": "associations of categories",
     "correlation": "correlations",
     "regression": "regressions",
     "group means": "group means",
