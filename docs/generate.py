@@ -40,6 +40,10 @@ def mechanism_table(folder: str = "") -> None:
 def parameters(name: str) -> None:
     """The parameters and stages of one mechanism, and whose work it is."""
     mechanism = mechanisms()[name]
+    if not fields(mechanism.params) and not mechanism.stages:
+        print("It has none, and no stages. " + mechanism.citation + ".")
+        print()
+        return
     rows = (
         (f"`{own.name}`", f"`{_default(own)}`", stated_range(own.metadata), own.metadata["help"])
         for own in fields(mechanism.params)
