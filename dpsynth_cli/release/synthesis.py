@@ -64,6 +64,7 @@ class Receipt:
     problems: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # for the steward: cells not as declared
+    continued: bool = False  # it was begun, and charged, before
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
