@@ -97,7 +97,10 @@ def run() -> None:
     if not isinstance(sys.stdout, _Forgiving):  # called again in one process
         sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
-        sys.exit(narrowed(app, sys.argv[1:])(standalone_mode=False))
+        code = narrowed(app, sys.argv[1:])(standalone_mode=False)
+        if code == 130:  # Typer met Ctrl-C, and says nothing
+            raise KeyboardInterrupt
+        sys.exit(code)
     except DpsynthError as error:
         _end(error, error.exit_code, f"Error: {error}")
     except KeyboardInterrupt as error:

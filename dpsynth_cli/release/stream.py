@@ -56,22 +56,28 @@ FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for t
 # --- the commands ------------------------------------------------------------------------------------
 
 
-def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
+def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, bool]:
     """Charge the stream once, for its whole life; whether it was charged now.
 
     The state, with the stream's id, is on the disk before the charge: so a second `init` after a crash goes
-    on with the same stream, and never charges twice.
+    on with the same stream, and never charges twice. A stream that the ledger knows and whose state is gone
+    is not charged again, unless it is given up in so many words (`start_over`).
     """
     check(spec)
     store = _store(spec, ledger)
     ledger.create()
     with store.locked():
-        if store.path.exists() and store.uncommitted() is None:
+        if start_over:
+            _give_up(spec, ledger, store)
+        elif store.exists and store.uncommitted() is None:
             return status_of(spec, store, _loaded(spec, store)), False
         state = store.uncommitted()
         if state is not None and state.spec == _fixed(spec):
             _check_alive(spec, ledger, state)
         if state is None or state.spec != _fixed(spec):
+            if state is not None and ledger.state(state.stream_id) == "reserved":
+                ledger.abort(state.stream_id, "started with another spec")
+            _refuse_lost(spec, ledger, store)
             state = StreamState(
                 secrets.token_hex(16),
                 secrets.token_hex(32),
@@ -86,6 +92,33 @@ def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
             raise
         store.commit(state)
         return status_of(spec, store, state), True
+
+
+def _refuse_lost(spec: Spec, ledger: Ledger, store: Store) -> None:
+    """Refuse to charge a stream a second time because its state is gone."""
+    known = ledger.streams(spec.privacy.dataset, spec.name)
+    if not known:
+        return
+    charge, last = known[-1]
+    gone = f" and has gone on to generation {last.payload['generation']}" if last else ""
+    raise BudgetError(
+        f"the stream {spec.name} of {spec.privacy.dataset} was charged on {charge.time[:10]}{gone}, and its "
+        f"state is not at {store.path}.",
+        "Nothing was charged.",
+        "Put its newest state back there, from a backup or from the machine it was started on (a copy of "
+        "before is refused). If it is lost for good, a new stream is charged anew: "
+        "dpsynth stream init SPEC --start-over",
+    )
+
+
+def _give_up(spec: Spec, ledger: Ledger, store: Store) -> None:
+    """End every stream of this name: nothing may go on with it. A charge is given back if no row was read."""
+    known = [charge.release for charge, _ in ledger.streams(spec.privacy.dataset, spec.name)]
+    refunds = [one for one in known if ledger.state(one) == "reserved"]
+    ledger.quote(spec.privacy.dataset, cost_of(spec), without=refunds)
+    for release_id in known:
+        ledger.abort(release_id, "started over")
+    store.discard()
 
 
 def push(
@@ -153,6 +186,7 @@ def publish(
                 "Nothing was published.",
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
+        _check_own(files, state)
         transcript = _transcript(spec, ledger, state)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
@@ -178,6 +212,7 @@ def publish(
                 audit.as_text(steward),
                 audit.as_text(public),
                 record,
+                keeps=False,
             )
         except OSError as error:
             raise FileError(
@@ -275,7 +310,7 @@ def _charge(spec: Spec, ledger: Ledger, state: StreamState) -> dict[str, Any]:
         said = ledger.find(state.stream_id)[0].payload
         charged, conversion = said.get("charged", said["amount"]), said.get("conversion")
     else:
-        reservation = ledger.reserve(privacy.dataset, state.stream_id, spec.name, cost_of(spec))
+        reservation = ledger.reserve(privacy.dataset, state.stream_id, spec.name, cost_of(spec), stream=True)
         charged, conversion = reservation.charged, reservation.conversion
     return {"dataset": privacy.dataset, "charged": str(charged), "conversion": conversion}
 
@@ -309,6 +344,22 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
     }
     answers = [answer for _, _, answers in state.blocks for answer in answers]
     return Transcript(json.loads(canonical(header)), tuple(answers))
+
+
+def _check_own(files: Files, state: StreamState) -> None:
+    """A snapshot replaces the one before, and nothing else."""
+    try:
+        chosen = json.loads(files.public_audit.read_bytes())["mechanism"]["chosen"]
+    except (OSError, ValueError):
+        return
+    except (KeyError, TypeError):
+        chosen = {}
+    if chosen.get("stream") != state.stream_id:
+        raise UsageError(
+            f"{files.output or files.public_audit} is the release of something else than this stream.",
+            "Nothing was published.",
+            "Choose another --output, or move those files away.",
+        )
 
 
 def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:

@@ -157,6 +157,9 @@ def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Part
                     "Or pay for a new release: --again.",
                 )
             known = one.input_is(here)
+            if not request.resume and known != "same" and _in_place(files, ledger, one):
+                one.path.unlink(missing_ok=True)  # a crash came after the last step, and this is another run
+                continue
             if request.resume or one.state == "committed" or known == "same":
                 partial = PartialTranscript.reopen(one.path)
                 if partial is not None:
@@ -171,7 +174,7 @@ def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Part
         raise _nothing_to_resume(files, left, same)
     _refuse_running(files, same, here, request)
     for one in left:
-        if not one.running:
+        if not one.running and one.path.exists():
             request.say(explained(one))
     return None
 
@@ -204,15 +207,12 @@ def explained(one: Left) -> str:
 
 
 def clean(files: Files, ledger: Ledger) -> None:
-    """Remove what is known to be of no use, with the folder locked: of releases that were given back or are
-    published already, and what was cut off before it was begun, whose charge is given back."""
+    """Remove what is known to be of no use, with the folder locked: of releases that were given back, and
+    what was cut off before it was begun, whose charge is given back."""
     for path, match in _named(files.folder, PARTIAL, files.stem):
         if _alive(path) is not False:
             continue
-        state = _state(ledger, match["id"])
-        if (state == "aborted" and _refunded(ledger, match["id"])) or (
-            state == "committed" and _in_place(files, ledger, match["id"])
-        ):
+        if _state(ledger, match["id"]) == "aborted" and _refunded(ledger, match["id"]):
             path.unlink(missing_ok=True)
     begun = {match["id"] for _, match in _named(files.folder, PARTIAL, files.stem)}
     for path, match in _named(files.folder, TORN, files.stem):
@@ -266,7 +266,9 @@ def _refunded(ledger: Ledger, release_id: str) -> bool:
     return bool(ledger.find(release_id)[-1].payload.get("refunded"))
 
 
-def _in_place(files: Files, ledger: Ledger, release_id: str) -> bool:
+def _in_place(files: Files, ledger: Ledger, one: Left) -> bool:
     """Whether the files that the ledger committed are all under their names."""
-    committed = next(entry.payload for entry in ledger.find(release_id) if entry.kind == "commit")
-    return files.output is not None and committed == files.hashes()
+    if one.state != "committed" or files.output is None:
+        return False
+    committed = next(entry.payload for entry in ledger.find(one.release_id) if entry.kind == "commit")
+    return bool(committed == files.hashes())

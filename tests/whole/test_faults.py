@@ -301,9 +301,9 @@ def test_clocks_that_disagree(dpsynth, people, tmp_path, monkeypatch):
     monkeypatch.setattr(chain, "datetime", Elsewhere)
     for days in (-4000, 4000):
         Elsewhere.days = days
-        assert dpsynth("release", spec).code == 0
+        assert dpsynth("release", spec, "--replace").code == 0
         assert dpsynth("verify", "out/people.audit.json").code == 0
-    ran = dpsynth("release", spec)
+    ran = dpsynth("release", spec, "--replace")
     assert ran.code == 3
     assert dpsynth("budget", "verify").code == 0
 

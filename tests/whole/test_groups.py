@@ -169,8 +169,10 @@ def test_verify_finds_what_was_changed(dpsynth, groups, tmp_path):
 def test_an_older_transcript_of_the_same_name_does_not_stay_beside_it(dpsynth, people, groups, tmp_path):
     assert dpsynth("release", people()).code == 0
     assert (tmp_path / "out/people.transcript.arrow").exists()
-    assert dpsynth("release", groups()).code == 0
+    assert dpsynth("release", groups(), "--replace").code == 0
     assert not (tmp_path / "out/people.transcript.arrow").exists()
+    (kept,) = (tmp_path / "out").glob("people.2*/people.audit.json")
+    assert dpsynth("verify", kept).code == 0
 
 
 def test_the_effective_spec_gives_the_same_spec(groups):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,27 +78,32 @@ class Ledger:
 
     # --- a release -----------------------------------------------------------------------------------
 
-    def reserve(self, dataset: str, release_id: str, name: str, cost: Cost) -> Reservation:
+    def reserve(
+        self, dataset: str, release_id: str, name: str, cost: Cost, stream: bool = False
+    ) -> Reservation:
         """Charge a release before any row is read; BudgetError, and no entry, if the grant is too small."""
         chain.check_name("data set", dataset)
         chain.check_name("release's id", release_id)
-        payload: dict[str, Any] = {"name": name, **cost.as_json()}
+        payload: dict[str, Any] = {"name": name, **cost.as_json(), **({"stream": True} if stream else {})}
         with chain.transaction(self.path, write=True, create=True, timeout=self.timeout) as db:
             self._check_move(db, "reserve", release_id, NOTHING_SPENT)
             account = _account(db, dataset)
-            charged, conversion = cost.amount, None
+            charged, conversion = _price(account, cost)
             if account.grant is not None:
-                price = account.price(cost)
-                if price is None:
-                    raise refusals.not_covered(dataset, cost, account.grant)
-                charged, conversion = price
-                left = account.remaining
-                if left is not None and cost.amount is not None and charged > left:
-                    raise refusals.too_little(dataset, cost, charged, conversion, account.grant, left)
                 payload |= {"charged": str(charged), "conversion": conversion}
             entry = chain.append(db, dataset, "reserve", release_id, payload)
             account.add("reserve", release_id, entry.payload)
         return Reservation(entry.number, entry.hash, charged, account.remaining, conversion)
+
+    def quote(self, dataset: str, cost: Cost, without: Sequence[str] = ()) -> Balance:
+        """The balance, if a release of this cost would be allowed now; BudgetError as `reserve` says it.
+        Nothing is written. `without`: as if these releases had been given back."""
+        with self._reading() as db:
+            account = _account(db, dataset)
+        for release_id in without:
+            account.add("abort", release_id, {})
+        _price(account, cost)
+        return account.balance()
 
     def drawn(self, release_id: str) -> Entry:
         """Mark, before the first row is read, that rows are read: from here there is no refund."""
@@ -234,6 +240,20 @@ class Ledger:
         time = self.find(release_id)[0].time
         return datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
 
+    def streams(self, dataset: str, name: str) -> list[tuple[Entry, Entry | None]]:
+        """The streams of this name that go on: the charge of each, and its last generation if it has one."""
+        with self._reading() as db:
+            reserved = chain.entries(db, "WHERE dataset = ? AND kind = 'reserve' ORDER BY number", dataset)
+            found = []
+            for entry in reserved:
+                if entry.payload.get("name") != name or _of_release(db, entry.release)[-1].kind == "abort":
+                    continue
+                last = _last_note(db, entry.release)
+                generation = last if last and "generation" in last.payload else None
+                if generation or entry.payload.get("stream"):
+                    found.append((entry, generation))
+        return found
+
     # --- reading -------------------------------------------------------------------------------------
 
     def state(self, release_id: str) -> str | None:
@@ -281,6 +301,20 @@ class Ledger:
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return chain.transaction(self.path, timeout=self.timeout)
+
+
+def _price(account: Account, cost: Cost) -> tuple[Fraction | None, str | None]:
+    """What a release would be charged, and how that came about; BudgetError if it is not allowed."""
+    if account.grant is None:
+        return cost.amount, None
+    price = account.price(cost)
+    if price is None:
+        raise refusals.not_covered(account.dataset, cost, account.grant)
+    charged, conversion = price
+    left = account.remaining
+    if left is not None and cost.amount is not None and charged > left:
+        raise refusals.too_little(account.dataset, cost, charged, conversion, account.grant, left)
+    return charged, conversion
 
 
 def _of_release(db: sqlite3.Connection, release_id: str) -> list[Entry]:
