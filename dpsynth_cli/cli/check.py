@@ -64,7 +64,7 @@ def command(
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
-        from dpsynth_cli.release.stream import check
+        from dpsynth_cli.release.stream_place import check
 
         check(wanted)
     declared = unlisted_notes(wanted.domain)

@@ -29,6 +29,7 @@ from dpsynth_cli.cli import (
     release,
     report,
     sample,
+    status,
     stopping,
     stream,
     verify,
@@ -48,6 +49,7 @@ app.command("init")(init.command)
 app.command("check")(check.command)
 app.command("plan")(plan.command)
 app.command("release")(release.command)
+app.command("status")(status.command)
 app.command("sample")(sample.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)

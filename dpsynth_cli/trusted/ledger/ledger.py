@@ -240,19 +240,27 @@ class Ledger:
         time = self.find(release_id)[0].time
         return datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
 
-    def streams(self, dataset: str, name: str) -> list[tuple[Entry, Entry | None]]:
-        """The streams of this name that go on: the charge of each, and its last generation if it has one."""
+    def streams(
+        self, dataset: str | None = None, name: str | None = None
+    ) -> list[tuple[Entry, Entry | None]]:
+        """The streams that go on, of this data set and name or all: the charge of each, and its last
+        generation if it has one."""
         with self._reading() as db:
-            reserved = chain.entries(db, "WHERE dataset = ? AND kind = 'reserve' ORDER BY number", dataset)
             found = []
-            for entry in reserved:
-                if entry.payload.get("name") != name or _of_release(db, entry.release)[-1].kind == "abort":
+            for entry in _open_charges(db):
+                if dataset not in (None, entry.dataset) or name not in (None, entry.payload.get("name")):
                     continue
                 last = _last_note(db, entry.release)
-                generation = last if last and "generation" in last.payload else None
-                if generation or entry.payload.get("stream"):
-                    found.append((entry, generation))
+                if _is_stream(entry, last):
+                    found.append((entry, last))
         return found
+
+    def unfinished(self) -> list[Entry]:
+        """The charges of releases, not streams, that were neither published nor given up."""
+        with self._reading() as db:
+            return [
+                entry for entry in _open_charges(db) if not _is_stream(entry, _last_note(db, entry.release))
+            ]
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -301,6 +309,16 @@ class Ledger:
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return chain.transaction(self.path, timeout=self.timeout)
+
+
+def _open_charges(db: sqlite3.Connection) -> list[Entry]:
+    """The charges of what was neither committed nor aborted."""
+    ended = "SELECT release FROM entries WHERE kind IN ('commit', 'abort')"
+    return chain.entries(db, f"WHERE kind = 'reserve' AND release NOT IN ({ended}) ORDER BY number")
+
+
+def _is_stream(charge: Entry, last: Entry | None) -> bool:
+    return bool(charge.payload.get("stream")) or (last is not None and "generation" in last.payload)
 
 
 def _price(account: Account, cost: Cost) -> tuple[Fraction | None, str | None]:

@@ -157,6 +157,11 @@ class Store:
         self._next = path.with_name(path.name + ".next")
         self._noted = 0  # the entry of the generation that was loaded
 
+    @classmethod
+    def of(cls, name: str, ledger: Ledger) -> Store:
+        """Beside the ledger: as private as that, and away from what is published."""
+        return cls(Path(f"{ledger.path}.streams") / f"{name}.state", ledger)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process at a time; the others wait."""
