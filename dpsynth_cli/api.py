@@ -133,8 +133,9 @@ def verify(audit: str | os.PathLike[str], *, ledger: Book = None) -> list[str]:
     """
     from dpsynth_cli.release.verify import verify as checked
 
-    path = ledger.path if isinstance(ledger, Ledger) else ledger
-    return checked(Path(audit), ledger=None if path is None else os.fspath(path))
+    if ledger is not None and not isinstance(ledger, Ledger):
+        ledger = os.fspath(ledger)
+    return checked(Path(audit), ledger=ledger)
 
 
 def evaluate(

@@ -42,7 +42,9 @@ Rows = Annotated[
 LedgerPath = Annotated[
     str | None,
     typer.Option(
-        "--ledger", metavar="FILE", help="The ledger; else $DPSYNTH_LEDGER, else the user's data folder."
+        "--ledger",
+        metavar="LEDGER",
+        help="The ledger, a file or postgresql://...; else $DPSYNTH_LEDGER, else the user's data folder.",
     ),
 ]
 Like = Annotated[

@@ -16,7 +16,7 @@ import pytest
 
 import dpsynth_cli.release.table as releases
 from dpsynth_cli.release.transcript import PartialTranscript
-from dpsynth_cli.trusted.ledger.balance import cost_of
+from dpsynth_cli.trusted.ledger.grants import cost_of
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.test_release import answers, killed
 

@@ -160,7 +160,7 @@ class Store:
     @classmethod
     def of(cls, name: str, ledger: Ledger) -> Store:
         """Beside the ledger: as private as that, and away from what is published."""
-        return cls(Path(f"{ledger.path}.streams") / f"{name}.state", ledger)
+        return cls(Path(f"{ledger.place.private}.streams") / f"{name}.state", ledger)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
