@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import psycopg
 
 FORMAT = 2
+UNKNOWN = "Whether the last step was recorded is not known."  # the server was gone before it could answer
 MAKING = 0x64707379  # the advisory lock of whoever makes the tables
 
 SCHEMA = (
@@ -75,7 +76,8 @@ class Server:
             if write:
                 db.execute("LOCK TABLE dpsynth.entries IN EXCLUSIVE MODE")
             yield _Statements(db)
-            db.execute("COMMIT")
+            with self._told(timeout, UNKNOWN if write else cost):
+                db.execute("COMMIT")
 
     def damage(self, db: Db) -> list[str]:
         """The server looks after its own files."""
@@ -171,12 +173,12 @@ def _failure(path: str, error: Exception, timeout: float, cost: str) -> FileErro
     elif code in ("40001", "40P01"):
         happened = f"the ledger {path} was busy."
         next_step = "Run this again."
-    elif code == "3D000":
-        happened = f"there is no database for the ledger {path}."
-        next_step = "Make it: createdb NAME. Or name the right one with --ledger or $DPSYNTH_LEDGER."
     elif code in ("", "57P01", "57P02", "57P03") or code.startswith("08"):
         happened = f"the ledger {path} cannot be reached, or the connection was lost."
-        next_step = "See that its server runs; then `dpsynth budget log` says what was recorded."
+        next_step = (
+            "See that its server runs, that the database is there and that this user may log in; then "
+            "`dpsynth budget log` says what was recorded."
+        )
     else:
         happened = f"the ledger {path} cannot be used (PostgreSQL error {code})."
         next_step = "See the server's log."

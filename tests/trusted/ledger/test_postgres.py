@@ -242,4 +242,4 @@ def test_a_release_and_a_stream_with_a_ledger_on_a_server(
     assert list((tmp_path / "home/dpsynth").glob("postgresql-*.streams/visits.state"))
     ran = dpsynth("verify", "out/people.audit.json", "--ledger", server.url("none"))
     assert ran.code == 5
-    assert "there is no database" in ran.err
+    assert "that the database is there" in ran.err
