@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.dataset import as_declared, unlimited
 from dpsynth_cli.release.synthesis import Receipt
 from dpsynth_cli.release.unfinished import Request, print_nothing
 from dpsynth_cli.spec.spec import Spec, from_document
@@ -88,6 +89,9 @@ def release(
         spec = changed(spec, input=path)
         if not spec.input and not spec.mechanism.stream:
             raise UsageError("the spec names no input.", next_step="Give the data, or the key input.")
+        spec = as_declared(spec)
+        if warning := unlimited(ledger, spec.privacy.dataset):
+            say(warning)
         if spec.privacy.epsilon is None:
             if engine is not None:
                 raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")

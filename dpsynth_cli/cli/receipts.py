@@ -49,8 +49,19 @@ def tell(receipt: Receipt, files: dict[str, str]) -> None:
     spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
     before = ", charged when it was begun" if receipt.continued else ""
     say(f"  spent: {spent}{before}{_left(ledger)}")
+    if "allows" in guarantee:
+        say(f"  it allows an attacker: {guarantee['allows']}")
     for note in public["warnings"]:
         say(f"  note: {note}")
+
+
+def tell_loudly(receipt: Receipt) -> None:
+    """On standard error, and even to whoever wants to hear nothing: the release is paid for and of no use."""
+    from dpsynth_cli.release.audit import few_rows
+
+    if receipt.rows == 0:
+        for note in few_rows(0, 0):
+            typer.secho(f"warning: {note}", err=True, fg="red")
 
 
 def _left(ledger: dict[str, str | None]) -> str:

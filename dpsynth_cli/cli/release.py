@@ -183,6 +183,7 @@ def command(
             typer.echo(f"  its spec:        {made.path}", err=wanted.output == "-")
             for column, why in made.left_out.items():
                 typer.echo(f"  left out: {column} ({why})", err=wanted.output == "-")
+    receipts.tell_loudly(receipt)
     if not quiet:
         tell_problems(receipt.problems, receipt.files["audit"])
 

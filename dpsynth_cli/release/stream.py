@@ -29,6 +29,7 @@ from dpsynth_cli.errors import (
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.dataset import other_dataset
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
@@ -41,6 +42,7 @@ from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.declared import declared_dataset
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
@@ -71,6 +73,9 @@ def push(
         if batch_id in state.batches:
             return replace(status_of(spec, store, state), counted=False), {}
         _check_published(spec, ledger, state)
+        declared = declared_dataset(batch)
+        if declared not in (None, spec.privacy.dataset):
+            raise other_dataset(batch, str(declared), spec, NOT_COUNTED)
         counted = Problems.of(column.name for column in spec.domain)
         try:
             with closing(open_scan(batch, spec.domain.columns, spec.csv)) as scan:

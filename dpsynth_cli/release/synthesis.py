@@ -151,7 +151,7 @@ def compose(
         [charge.as_json() for charge in outcome.charges],
         output,
         {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
+        [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
         paper_bound(spec, model.total),
     )
