@@ -23,6 +23,7 @@ from dpsynth_cli.cli.options import (
     print_json,
 )
 from dpsynth_cli.cli.problems import show_problems
+from dpsynth_cli.cli.relations import show_broken, show_relations
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
@@ -67,6 +68,7 @@ def command(
     from dpsynth_cli.cli.predictions import predicted
     from dpsynth_cli.release.audit import guarantee
     from dpsynth_cli.release.junk import unlisted_notes
+    from dpsynth_cli.release.relations import in_words
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
@@ -75,6 +77,8 @@ def command(
         check(wanted)
     declared = unlisted_notes(wanted.domain)
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
+    if stated := in_words(wanted.stated):
+        report["relations"] = stated
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
@@ -93,6 +97,10 @@ def command(
 
         with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
             report["data"] = for_the_steward(count_problems(scan), wanted.domain)
+        from dpsynth_cli.evaluate.broken import broken_relations
+
+        if broken := broken_relations(wanted):
+            report["data"]["relations"] = broken
     if json:
         print_json(report)
     else:
@@ -148,12 +156,15 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         words = "a release would be refused: " if refused else ""
         style = "red" if refused else None
         console.print(f"{what}: {words}{report[what]['says']}", style=style, markup=False)
+    if "relations" in report:
+        show_relations(console, report["relations"])
     for note in report.get("notes", ()):
         console.print(f"note: {note}", markup=False)
     if "charges" in report:
         _show_questions(console, report)
     if "data" in report:
         show_problems(console, report["data"])
+        show_broken(console, report["data"].get("relations"))
 
 
 def _show_questions(console: Any, report: dict[str, Any]) -> None:

@@ -12,7 +12,8 @@ from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import Store, StreamState
 
-FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream
+# For the life of a stream.
+FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "derive", "rules", "csv")
 
 
 def check(spec: Spec) -> None:
@@ -55,7 +56,7 @@ def loaded(spec: Spec, store: Store) -> StreamState:
             NOTHING_SPENT,
             "Start it with: dpsynth stream init SPEC. Or name its ledger: --ledger FILE, or $DPSYNTH_LEDGER.",
         )
-    changed = [key for key in FIXED if state.spec[key] != fixed(spec)[key]]
+    changed = [key for key in FIXED if state.spec.get(key) != fixed(spec)[key]]
     if changed:
         raise UsageError(
             f"the stream {spec.name} was started with another {' and '.join(changed)}.",

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 
+FORMAT = 3  # 2 had rho of zCDP, which a Gaussian profile does not follow from
 START = "0" * 64
 COLUMNS = "number, time, dataset, kind, release, payload, salt, previous, hash"
 Row = tuple[Any, ...]  # the columns of one entry, as they are stored

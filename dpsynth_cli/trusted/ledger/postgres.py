@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
-from dpsynth_cli.trusted.ledger.chain import Db, NoLedger
+from dpsynth_cli.trusted.ledger.chain import FORMAT, Db, NoLedger
 
 if TYPE_CHECKING:
     import psycopg
 
-FORMAT = 2
 UNKNOWN = "Whether the last step was recorded is not known."  # the server was gone before it could answer
 MAKING = 0x64707379  # the advisory lock of whoever makes the tables
 
@@ -99,7 +98,7 @@ class Server:
             raise FileError(
                 f"the ledger {self.path} is not of format {FORMAT}, which this dpsynth knows.",
                 cost,
-                "Use the dpsynth that made it, or name another ledger.",
+                "Use the dpsynth that made it: a new ledger would not know what this one charged.",
             )
 
     def _connected(self, timeout: float) -> AbstractContextManager[psycopg.Connection[Any]]:
