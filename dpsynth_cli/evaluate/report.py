@@ -136,8 +136,14 @@ def _guarantee(audit: Mapping[str, Any]) -> str:
     return (
         f"{stated}<p><b>In plain words:</b> for somebody who knows everything else and sees {seen}, the odds "
         f"{change} change by a factor of at most {factor}{slack} whatever they try and "
-        "whatever they learn later. A synthetic row is nobody's row: it was drawn from noisy answers.</p>"
+        f"whatever they learn later.{_allows(guarantee)} Synthetic rows are drawn from noisy answers: how "
+        "much they tell about a real one is what epsilon says, and nothing less.</p>"
     )
+
+
+def _allows(guarantee: Mapping[str, Any]) -> str:
+    """What that means to an attacker; an audit of before has no such words."""
+    return f" In other words, {escape(guarantee['allows'])}" if "allows" in guarantee else ""
 
 
 def _budget(audit: Mapping[str, Any]) -> str:
