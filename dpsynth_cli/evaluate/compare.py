@@ -8,10 +8,12 @@ from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import read_table
-from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
+from dpsynth_cli.evaluate.metrics import CLASSIFIERS, REFERENCES, Judged, check_target, chosen, judge
 from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.junk import for_the_steward
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.trusted.rows.problems import Problems
 
 
 def compare(
@@ -34,8 +36,12 @@ def compare(
     if metrics is not None and CLASSIFIERS in metrics:
         classifiers.require()
     kept, notes = chosen(NAMES if metrics is None else metrics, domain, target)
-    made = read_table(synthetic, domain, CsvOptions(), rows, progress)
-    truth = read_table(spec.input, domain, spec.csv, rows, progress)
+    problems = {which: Problems.of(column.name for column in domain) for which in ("real", "synthetic")}
+    made = read_table(synthetic, domain, CsvOptions(), rows, progress, problems["synthetic"])
+    truth = read_table(spec.input, domain, spec.csv, rows, progress, problems["real"])
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
-    found = judge(truth, made, domain, Judged(kept, target, references), held_out, progress)
-    return {"confidential": True, "synthetic": synthetic, "real": spec.input} | found | {"notes": notes}
+    counted = {which: for_the_steward(own, domain) for which, own in problems.items()}
+    wanted = Judged(kept, target, REFERENCES if references else ())
+    found = judge(truth, made, domain, wanted, held_out, progress, counted)
+    files = {"confidential": True, "synthetic": synthetic, "real": spec.input}
+    return files | found | {"problems": counted, "notes": notes}

@@ -6,13 +6,20 @@ from contextlib import closing
 
 from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.sample import Table, scanned
 
 
 def read_table(
-    path: str, domain: Domain, csv: CsvOptions, most: int | None, progress: Progress = no_progress
+    path: str,
+    domain: Domain,
+    csv: CsvOptions,
+    most: int | None,
+    progress: Progress = no_progress,
+    counted: Problems | None = None,
 ) -> Table:
-    """The codes of a file's declared columns, of at most so many rows."""
+    """The codes of a file's declared columns, of at most so many rows; cells that are not as declared are counted
+    on the way, all of them."""
     with closing(open_scan(path, domain.columns, csv)) as scan:
-        return scanned(scan, domain, most, progress)
+        return scanned(scan, domain, most, progress, counted)

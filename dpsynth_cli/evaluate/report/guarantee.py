@@ -118,8 +118,8 @@ def on_the_tin(audit: Mapping[str, Any]) -> str:
 def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     unit = promised["unit"]
     does = [
-        "No synthetic row is anybody's row: all were drawn from noisy answers. One that looks like a person you "
-        "know is no evidence about that person.",
+        "No synthetic row is anybody's row: all were drawn from noisy answers. One that looks like a person "
+        "you know is no evidence about that person.",
         "The promise is kept whatever else is known or published later, and whatever is computed from these "
         "files: more rows, tables, models.",
         "What was asked of the data, with which noise, is in the transcript. Anybody can rebuild the file "
@@ -135,8 +135,8 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
             if unit.startswith(("one row", "one event"))
             else []
         ),
-        "It is not a promise about groups: what is true of many rows may be learnt here, that is its purpose, "
-        "and may be guessed of somebody who never was in the table.",
+        "It is not a promise about groups: what is true of many rows may be learnt here, that is its "
+        "purpose, and may be guessed of somebody who never was in the table.",
         "It is not a promise of accuracy: small groups, rare values and combinations of many columns "
         "suffer first.",
         f"It adds up: every other release of the same data ({audit['budget']['ledger']['dataset']}) takes "

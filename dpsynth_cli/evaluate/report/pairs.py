@@ -37,7 +37,7 @@ def pairs(domain: Domain, audit: Mapping[str, Any], synthetic: Table, real: Tabl
         f"{paragraph(errors[a, b], 'small') if (a, b) in errors else ''}</figure>"
         for a, b in chosen
     )
-    how = "Each line adds up to 100 %: of the rows with this value of one column, how many have which of the other."
+    how = "A line adds up to 100 %: of the rows with this value of one column, how many have which of the other."
     if real is not None:
         how += " Large: synthetic; small: real. Blue: more synthetic rows than real ones; orange: fewer."
     return section(

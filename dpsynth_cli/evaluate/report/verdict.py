@@ -14,8 +14,8 @@ CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from
 FIRST, MOST_FINDINGS, MOST_TABLES = 3, 40, 25
 COUNTED = {"columns": "one column", "pairs": "two columns", "triples": "three columns"}
 MEASURED_NOTHING = (
-    "No error was measured publicly. How far this table is from the real one cannot be told from these files: an "
-    "error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the spec)."
+    "No error was measured publicly. How far this table is from the real one cannot be told from these files: "
+    "an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the spec)."
 )
 
 
@@ -144,9 +144,9 @@ def _paid_lead(audit: Mapping[str, Any], domain: Domain) -> str:
         "broken": "Measured and paid for: columns or pairs are far from the real ones.",
     }[state]
     return f'<div class="box {state}">{paragraph(said, "lead")}{items(lines)}</div>' + paragraph(
-        f"Epsilon {paid['epsilon']} of the budget was spent on asking how far the real rows are from tables of "
-        f"the synthetic ones. ± is twice the standard deviation of the noise. Up to {percent(CLOSE)} is called "
-        f"close, above {percent(FAR)} far.",
+        f"Epsilon {paid['epsilon']} of the budget was spent on asking how far the real rows are from tables "
+        f"of the synthetic ones. ± is twice the standard deviation of the noise. Up to {percent(CLOSE)} is "
+        f"called close, above {percent(FAR)} far.",
         "small",
     )
 

@@ -1,0 +1,117 @@
+"""Relations that hold in the real table, and how far they still do: what follows from what, combinations that
+never occur, values that are missing together."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.evaluate.cuts import DENSE, PARTS, Cells, kinds
+from dpsynth_cli.evaluate.marginals import paired
+from dpsynth_cli.evaluate.scales import missing, share
+from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.questions import Floats
+
+OPEN = 0.2  # of its entropy: what follows from another column leaves less than that open
+SOME = 0.001  # of the rows: columns of which fewer are missing are not looked at
+
+
+def relation_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
+    """All three kinds, pair by pair, and a figure for each kind."""
+    few = Domain(paired(domain))
+    cells = Cells(real, (real, other), few, PARTS[2])
+    follows, never = _follows(cells, few), _never(cells, real, few)
+    gone = _missing_together(real, other, few)
+    return {
+        "determined": _mean([one["synthetic"] - one["real"] for one in follows]),
+        "impossible": _mean([one["share"] for one in never]),
+        "together": max((abs(one["synthetic"] - one["real"]) for one in gone), default=0.0),
+        "follows": follows,
+        "never": never,
+        "missing_together": gone,
+    }
+
+
+def _mean(found: list[float]) -> float:
+    return float(np.mean(found)) if found else 0.0
+
+
+def entropy(p: Floats) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+def _follows(cells: Cells, domain: Domain) -> list[dict[str, Any]]:
+    """Ordered pairs: b follows from a where a leaves little of b's entropy open in the real rows."""
+    names = [column.name for column in domain]
+    alone = {name: [entropy(p) for p in cells.shares((name,))] for name in names}
+    used = {name: np.count_nonzero(cells.shares((name,))[0]) for name in names}
+    found = []
+    for pair in combinations(names, 2):
+        if max(alone[pair[0]][0], alone[pair[1]][0]) <= 1e-9:
+            continue
+        joint = [entropy(p) for p in cells.shares(pair)]
+        for a, b in (pair, pair[::-1]):
+            if used[b] < 2 or used[a] >= cells.rows[0] / 4 or alone[b][0] <= 1e-9:
+                continue
+            left = [_left_open(*each) for each in zip(joint, alone[a], alone[b], strict=True)]
+            if left[0] < OPEN:
+                rows = _unusual(cells, a, b)
+                found.append(
+                    {"columns": [a, b], "real": left[0], "synthetic": left[1],
+                     "rows": rows[1], "real_rows": rows[0]}
+                )  # fmt: skip
+    return found
+
+
+def _left_open(joint: float, a: float, b: float) -> float:
+    """H(b | a) / H(b); 1 where there is nothing to know."""
+    return (joint - a) / b if b > 1e-9 else 1.0
+
+
+def _unusual(cells: Cells, a: str, b: str) -> list[float]:
+    """The part of the rows of each table whose b is another cell than most real rows with the same a have;
+    rows whose a no real row has are left out."""
+    size, (one, _) = cells.sizes[b], cells.cells
+    pairs, times = np.unique(one[a] * size + one[b], return_counts=True)
+    order = np.argsort(times, kind="stable")  # the most frequent of each a is written last
+    usual = np.full(cells.sizes[a], -1, np.int64)
+    usual[pairs[order] // size] = pairs[order] % size
+    found = []
+    for own in cells.cells:
+        expected = usual[own[a]]
+        found.append(share(((expected >= 0) & (expected != own[b]))))
+    return found
+
+
+def _never(cells: Cells, real: Table, domain: Domain) -> list[dict[str, Any]]:
+    """Pairs of categories: the part of the rows with a pair of values that no real row has."""
+    found = []
+    for a, b in combinations([column.name for column in kinds(real, domain)[0]], 2):
+        (one, two), whole = cells.numbers((a, b))
+        if whole <= DENSE:
+            seen = np.zeros(whole, bool)
+            seen[one] = True
+            new, pairs = share(~seen[two]), int(whole - seen.sum())
+        else:
+            new, pairs = share(~np.isin(two, one)), 0
+        found.append({"columns": [a, b], "share": new, "pairs": pairs})
+    return found
+
+
+def _missing_together(real: Table, other: Table, domain: Domain) -> list[dict[str, Any]]:
+    """Ordered pairs of columns with missing values: P(b missing | a missing)."""
+    gone = [{c.name: missing(t.codes[c.name], c) for c in domain if c.nullable} for t in (real, other)]
+    names = [name for name, flags in gone[0].items() if share(flags) > SOME]
+    return [
+        {"columns": [a, b], "real": _if(gone[0], a, b), "synthetic": _if(gone[1], a, b)}
+        for a, b in permutations(names, 2)
+    ]
+
+
+def _if(gone: dict[str, NDArray[np.bool_]], a: str, b: str) -> float:
+    return share(gone[b][gone[a]])
