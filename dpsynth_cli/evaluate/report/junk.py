@@ -26,7 +26,7 @@ def not_as_declared(audit: Mapping[str, Any], domain: Domain) -> str:
     rows, marked = [], []
     for column in domain:
         counts = problems["columns"].get(column.name)
-        if counts is None or not any(counts[kind] for kind in KINDS):
+        if counts is None or not junk(counts, column):
             continue
         part = junk(counts, column) / rows_in_all
         much = part > MUCH
@@ -47,7 +47,7 @@ def not_as_declared(audit: Mapping[str, Any], domain: Domain) -> str:
     if len(rows) > MOST:
         about += f" {len(rows) - MOST} more columns are in the audit."
     elif not rows:
-        about += " Every cell was as declared, and none was missing."
+        about += " All their cells were as declared."
     if problems["not_counted"]:
         about += f" Not counted in this run: {', '.join(problems['not_counted'])}."
     return section(

@@ -31,13 +31,13 @@ def percent(share: float, digits: int = 1) -> str:
     """A share of rows; what is little but there does not become nothing.
 
     >>> percent(0.123), percent(1), percent(0.00002), percent(0)
-    ('12.3 %', '100 %', '< 0.1 %', '0 %')
+    ('12.3\xa0%', '100\xa0%', '<\xa00.1\xa0%', '0\xa0%')
     """
     least = 10.0 ** -(digits + 2)
     if 0 < share < least / 2:
-        return f"< {100 * least:g} %"
+        return f"<\u00a0{100 * least:g}\u00a0%"
     shown = f"{100 * share:.{digits}f}"
-    return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} %"
+    return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown}\u00a0%"
 
 
 def section(name: str, title: str, *inside: str) -> str:

@@ -17,7 +17,7 @@ from dpsynth_cli.evaluate.report.markup import facts, items, percent, section, t
 from dpsynth_cli.evaluate.report.pairs import pairs
 from dpsynth_cli.evaluate.report.receipts import receipts
 from dpsynth_cli.evaluate.report.style import STYLE
-from dpsynth_cli.evaluate.report.verdict import holds, verdict
+from dpsynth_cli.evaluate.report.verdict import holds, verdict, within
 from dpsynth_cli.evaluate.tables import Table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -107,17 +107,13 @@ def _column_errors(audit: Mapping[str, Any]) -> dict[str, str]:
     """Words about each column's measured error, worst first: paid for, and on the steward's page measured."""
     paid = (audit.get("evaluation") or {}).get("columns", {})
     found: dict[str, tuple[float, str]] = {
-        name: (
-            line["tvd"],
-            f"Error, paid for: {percent(line['tvd'])} ± {percent(2 * line['noise'])} of the rows.",
-        )
+        name: (line["tvd"], f"{within(line)} of the rows would have to change (paid for).")
         for name, line in paid.items()
     }
     if not audit["publishable"]:
         metrics = (audit.get("utility") or {}).get("metrics", {})
         measured = metrics.get("marginals", {}).get("synthetic", {}).get("tvd1", {}).get("columns", {})
         found |= {
-            name: (tvd, f"{percent(tvd)} of the rows are in the wrong cell.")
-            for name, tvd in measured.items()
+            name: (tvd, f"{percent(tvd)} of the rows would have to change.") for name, tvd in measured.items()
         }
     return {name: words for name, (_, words) in sorted(found.items(), key=lambda item: -item[1][0])}

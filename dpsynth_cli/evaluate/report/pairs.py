@@ -37,7 +37,9 @@ def pairs(domain: Domain, audit: Mapping[str, Any], synthetic: Table, real: Tabl
         f"{paragraph(errors[a, b], 'small') if (a, b) in errors else ''}</figure>"
         for a, b in chosen
     )
-    how = "A line adds up to 100 %: of the rows with this value of one column, how many have which of the other."
+    how = (
+        "A line adds up to 100 %: of the rows with one value of the first column, how many have which other."
+    )
     if real is not None:
         how += " Large: synthetic; small: real. Blue: more synthetic rows than real ones; orange: fewer."
     return section(
@@ -56,12 +58,12 @@ def chosen_pairs(
         for line in audit.get("evaluation", {}).get("pairs", [])
     ]
     if measured:
-        found = [(a, b, f"{percent(tvd)} of the rows are in the wrong cell.") for a, b, tvd in measured]
+        found = [(a, b, f"{percent(tvd)} of the rows would have to change.") for a, b, tvd in measured]
         why = "The pairs that differ most from the real ones."
     elif paid:
         paid.sort(key=lambda line: -line[2])
         found = [
-            (a, b, f"{percent(tvd)} ± {percent(2 * noise)} of the rows are in the wrong cell (paid for).")
+            (a, b, f"{percent(tvd)} ± {percent(2 * noise)} of the rows would have to change (paid for).")
             for a, b, tvd, noise in paid
         ]
         why = "The pairs with the largest errors of those that were measured and paid for."

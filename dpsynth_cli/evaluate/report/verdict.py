@@ -6,16 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.report.markup import items, paragraph, percent, section, table, text
+from dpsynth_cli.evaluate.report.markup import facts, items, paragraph, percent, section, table, text
 from dpsynth_cli.evaluate.report.units import number
 
 STATES = ("broken", "weaker", "holds")
 CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from here it is broken
-FIRST, MOST_FINDINGS, MOST_TABLES = 3, 40, 25
+FIRST, MOST_FINDINGS, MOST_TABLES, MOST_NAMES = 3, 40, 25, 40  # that are shown
+RELIED_ON = {  # by the kind of a finding
+    "junk": "Cells as declared",
+    "column": "How the column is distributed",
+    "missing": "How much is missing",
+    "follows": "One follows from the other",
+    "never": "Combinations that never occur",
+    "together": "Missing together",
+    "correlation": "Rank correlation",
+    "regression": "Regression on all other columns",
+    "group means": "Means by group",
+    "pair": "Table of two columns",
+    "triple": "Table of three columns",
+    "precision": "Different values and decimals",
+}
 COUNTED = {"columns": "one column", "pairs": "two columns", "triples": "three columns"}
 MEASURED_NOTHING = (
-    "No error was measured publicly. How far this table is from the real one cannot be told from these files: "
-    "an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the spec)."
+    "No error was measured publicly. How far this table is from the real one cannot be told from these "
+    "files: an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the "
+    "spec)."
 )
 
 
@@ -78,14 +93,28 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
     if not findings:
         return ""
     bad = [found for found in findings if found["state"] != "holds"]
-    good = [found for found in findings if found["state"] == "holds"]
-    parts = ["<h3>What does not hold, worst first</h3>", _list(bad) or paragraph("Nothing was found.")]
+    good: dict[str, dict[str, None]] = {}
+    for found in findings:
+        if found["state"] == "holds":
+            good.setdefault(found["kind"], {})[" and ".join(found["columns"])] = None
+    parts = ["<h3>What does not hold, worst first</h3>", _list(bad, True) or paragraph("Nothing was found.")]
     if good:
-        parts += ["<h3>What holds</h3>", _list(good)]
+        rows = [(RELIED_ON.get(kind, kind), _few(list(names))) for kind, names in good.items()]
+        parts += ["<h3>What holds</h3>", facts(rows)]
     return "".join(parts)
 
 
-def _list(findings: Sequence[Mapping[str, Any]], figures: bool = True) -> str:
+def _few(names: Sequence[str]) -> str:
+    """Names as a list, as many as can be read.
+
+    >>> _few(["age", "sex"])
+    'age; sex'
+    """
+    more = f"; and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return "; ".join(names[:MOST_NAMES]) + more
+
+
+def _list(findings: Sequence[Mapping[str, Any]], figures: bool) -> str:
     lines = []
     for found in findings[:MOST_FINDINGS]:
         state = found["state"] if found["state"] in STATES else "weaker"
@@ -99,13 +128,16 @@ def _list(findings: Sequence[Mapping[str, Any]], figures: bool = True) -> str:
 
 
 def _figures(found: Mapping[str, Any]) -> str:
-    """The numbers behind a sentence, as far as there are some."""
-    names = {"real": "real", "synthetic": "synthetic", "error": "error"}
-    names |= {"real_split": "error of half of the real rows", "independent": "of independent columns"}
+    """The error behind a sentence, and what it is for the references, as far as they were computed."""
+    names = {
+        "error": "error",
+        "real_split": "of half of the real rows",
+        "independent": "of independent columns",
+    }
     shown = [
-        f"{name} {number(float(found[key]))}"
+        f"{name} {number(float(f'{found[key]:.2g}'))}"
         for key, name in names.items()
-        if isinstance(found.get(key), (int, float)) and not isinstance(found[key], bool)
+        if isinstance(found.get(key), (int, float))
     ]
     return f"({'; '.join(shown)})" if shown else ""
 
@@ -117,7 +149,7 @@ def _state(tvd: float) -> str:
     return "holds" if tvd <= CLOSE else "weaker" if tvd <= FAR else "broken"
 
 
-def _within(figure: Mapping[str, float]) -> str:
+def within(figure: Mapping[str, float]) -> str:
     """A distance with its noise: half of the interval in which it is 19 times out of 20."""
     return f"{percent(figure['tvd'])} ± {percent(2 * figure['noise'])}"
 
@@ -134,8 +166,8 @@ def _paid_lead(audit: Mapping[str, Any], domain: Domain) -> str:
     ):
         if key in paid:
             mean = {"tvd": paid[key]["mean"], "noise": paid[key]["noise"]}
-            words = f"On average, the table of {what} has {_within(mean)} of its rows in the wrong cell"
-            lines.append(f"{words}; the worst seems to have {percent(paid[key]['worst'])}.")
+            words = f"For {what} to be as in the real table, {within(mean)} of the rows would have to change"
+            lines.append(f"{words} on average; of the worst, some {percent(paid[key]['worst'])}.")
     lines += _worst_mean(paid.get("means", {}), domain)
     state = _state(max(paid[key]["mean"] for key in ("tvd1", "tvd2") if key in paid))
     said = {
@@ -190,17 +222,16 @@ def _paid_tables(audit: Mapping[str, Any]) -> str:
     for key in ("pairs", "triples"):
         found += [(COUNTED[key], ", ".join(line["columns"]), line) for line in paid.get(key, [])]
     found.sort(key=lambda line: -line[2]["tvd"])
+    clear = [line for line in found if line[2]["tvd"] > 2 * line[2]["noise"]]
     words = {"holds": "close", "weaker": "differs", "broken": "far"}
     rows = [
-        (
-            name,
-            what,
-            _within(line),
-            words[_state(line["tvd"])] if line["tvd"] > 2 * line["noise"] else "not above noise",
-        )
-        for what, name, line in found[:MOST_TABLES]
+        (name, what, within(line), words[_state(line["tvd"])]) for what, name, line in clear[:MOST_TABLES]
     ]
-    more = len(found) - MOST_TABLES
-    rest = paragraph(f"And {more:,} more with smaller errors, in the audit.", "small") if more > 0 else ""
-    head = ("columns", "a table of", "rows in the wrong cell", "")
-    return f"<h3>Errors that were measured and paid for, worst first</h3>{table(head, rows, [2])}{rest}"
+    more = len(clear) - len(rows)
+    rest = paragraph(f"And {more:,} more with smaller errors, in the audit.", "small") if more else ""
+    unclear = [name for _, name, line in found if line["tvd"] <= 2 * line["noise"]]
+    if unclear:
+        rest += facts([("Errors that are not above their noise", _few(unclear))])
+    head = ("columns", "a table of", "rows that would have to change", "")
+    listed = table(head, rows, [2]) if rows else ""
+    return f"<h3>Errors that were measured and paid for, worst first</h3>{listed}{rest}"
