@@ -14,6 +14,7 @@ CURRENCIES = {
     "rho": "With a delta, costs are counted in rho, the currency of Gaussian noise, in which they add up; "
     "all of it together is the epsilon and delta of the guarantee.",
 }
+NOT_ROWS = ("Moments", "CellSums", "RowScores")  # questions whose noise is in units of their own
 
 
 def budget(audit: Mapping[str, Any]) -> str:
@@ -29,7 +30,7 @@ def budget(audit: Mapping[str, Any]) -> str:
     total = sum(paid.values()) or 1.0
     words = "Where the budget went: " + ", ".join(f"{s} {percent(c / total)}" for s, c in paid.items())
     rows = [_line(i + 1, step, steps[step], cost, total) for i, (step, cost) in enumerate(paid.items())]
-    head = ("", "step", "asked", "numbers", "noise (standard deviation)", spent["currency"], "part")
+    head = ("", "step", "asked", "numbers", "noise (standard deviation, rows)", spent["currency"], "part")
     ledger, remaining = (
         spent["ledger"],
         audit.get("ledger", {}).get("remaining"),
@@ -51,7 +52,8 @@ def budget(audit: Mapping[str, Any]) -> str:
 def _line(
     place: int, step: str, own: list[Mapping[str, Any]], cost: float, total: float
 ) -> tuple[object, ...]:
-    noises = sorted(line["standard_deviation"] for line in own if "standard_deviation" in line) or [0.0]
+    counted = [line for line in own if line["question"] not in NOT_ROWS] or own
+    noises = sorted(line["standard_deviation"] for line in counted if "standard_deviation" in line) or [0.0]
     sd = " to ".join(dict.fromkeys(number(float(f"{noise:.3g}")) for noise in (noises[0], noises[-1])))
     kinds = ", ".join(sorted({line["question"] for line in own}))
     numbers = f"{sum(line['cells'] for line in own):,}"

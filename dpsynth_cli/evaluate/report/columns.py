@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.report.markup import bars, histogram, paragraph, percent, section, table, text
-from dpsynth_cli.evaluate.report.units import KINDS, ends, even_cut, said, values, width
+from dpsynth_cli.evaluate.report.units import KINDS, ends, even_cut, said, values
 from dpsynth_cli.evaluate.scales import missing, share
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
@@ -91,7 +91,7 @@ def _numbers(tables: Sequence[Table], column: Column) -> str:
     words += "" if real is None else ", real rows as a line"
     axis = "".join(f"<span>{text(end)}</span>" for end in (low, middle, high))
     top = float(found[0][0].max(initial=0))
-    about = f"Cells of {width(cut, column)}; the fullest has {percent(top)} of the synthetic rows."
+    about = f"Cells of {cut.width}; the fullest has {percent(top)} of the synthetic rows."
     for place, side in ((1, "below"), (2, "above")):
         beyond = [float(part[place]) for part in found]
         if max(beyond) > 0:

@@ -21,7 +21,7 @@ from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
 SHOWN = 6  # pairs
-LINES, CELLS = 8, 5  # of a cross-table, and one for missing values each
+LINES, CELLS = 8, 6  # of a cross-table, and one for missing values each
 STRONGEST = 0.35  # of the colour: text stays readable on it
 
 Pair = tuple[str, str]
@@ -58,7 +58,7 @@ def chosen_pairs(
         for line in audit.get("evaluation", {}).get("pairs", [])
     ]
     if measured:
-        found = [(a, b, f"{percent(tvd)} of the rows would have to change.") for a, b, tvd in measured]
+        found = measured
         why = "The pairs that differ most from the real ones."
     elif paid:
         paid.sort(key=lambda line: -line[2])
@@ -78,14 +78,19 @@ def chosen_pairs(
     return [(a, b) for a, b, _ in kept], why, {(a, b): words for a, b, words in kept if words}
 
 
-def _measured(audit: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """The steward's figures of pairs, worst first."""
+def _measured(audit: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The pairs that differ most by the steward's figures, in that order, with words about their errors."""
     if audit["publishable"]:
         return []
     figures = (audit.get("utility") or {}).get("metrics", {}).get("marginals", {}).get("synthetic", {})
-    most = [(*line["columns"], line["tvd"]) for line in figures.get("most", {}).get("pairs", [])]
-    every = most or [tuple(line) for line in figures.get("tvd2", {}).get("pairs", [])]
-    return sorted(((str(a), str(b), float(tvd)) for a, b, tvd in every), key=lambda line: -line[2])
+    return [
+        (
+            *line["columns"],
+            f"{percent(line['tvd'])} of the rows would have to change in a finer table; "
+            f"between two halves of the real rows, {percent(line['real_split'])}.",
+        )
+        for line in figures.get("most", {}).get("pairs", [])
+    ]
 
 
 def _cross(a: Column, b: Column, synthetic: Table, real: Table | None) -> str:

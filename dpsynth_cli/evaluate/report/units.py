@@ -17,9 +17,21 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import GRID, SECOND, Column
 from dpsynth_cli.questions import Floats
 
-CELLS, WHOLE = 40, 80  # of a drawing, at most; of whole numbers one by one
-DAYS = (1, 7, 14, 28, 91, 182, 365, 730, 1826, 3652, 7305, 18262, 36525)
-SECONDS = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 43_200, *(86_400 * days for days in DAYS))
+CELLS, WHOLE = 40, 120  # of a drawing, at most; of whole numbers one by one
+TIMES = {  # seconds: what they are
+    1: "1 second",
+    5: "5 seconds",
+    15: "15 seconds",
+    60: "1 minute",
+    300: "5 minutes",
+    900: "15 minutes",
+    3600: "1 hour",
+    10_800: "3 hours",
+    21_600: "6 hours",
+    86_400: "1 day",
+    604_800: "7 days",
+}
+MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 60_000, 120_000)
 TAIL, FAR = 0.005, 3.0  # parts of the rows at the ends that may be cut off where they are so much farther out
 KINDS = {
     "continuous": "number",
@@ -85,89 +97,85 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Cut:
-    """Cells [edge, next edge) in a column's own units; `below` and `above` may hold rows beyond them."""
+    """Cells [edge, next edge) in a column's own units, and how wide they are, in words.
+
+    A value of a grid of codes is known to half a code: less than `slack` below an edge is above it.
+    """
 
     edges: Floats
+    width: str
+    slack: float = 0.0
 
     def shares(self, own: Floats, rows: int) -> tuple[Floats, float, float]:
         """The part of all rows in each cell, below the first, and above the last."""
-        place = np.searchsorted(self.edges, own, side="right") - 1
-        counted = np.bincount(np.clip(place + 1, 0, len(self.edges)), minlength=len(self.edges) + 1)
-        parts = counted / max(1, rows)
+        place = np.searchsorted(self.edges - self.slack, own, side="right")
+        parts = np.bincount(place, minlength=len(self.edges) + 1) / max(1, rows)
         return parts[1:-1], float(parts[0]), float(parts[-1])
 
 
 def even_cut(tables: Sequence[Floats], column: Column) -> Cut:
-    """Even cells with round edges over the values of some tables, but for tails that are very far out."""
+    """Cells with round edges over the values of some tables, but for tails that are very far out.
+
+    >>> cut = even_cut([np.array([17.0, 90.0])], Column("age", "integer", lower=0, upper=120))
+    >>> cut.edges[[0, 1, -1]].tolist(), cut.width
+    ([17.0, 18.0, 91.0], '1')
+    >>> even_cut([np.array([0.0, 7305.0])], Column("seen", "date", lower=0, upper=9999)).width
+    '1 year'
+    """
     known = np.concatenate([*tables, np.zeros(0)])
     known = known[np.isfinite(known)]
-    if not len(known):
-        known = np.array([float(column.lower)])
-    low, high = float(known.min()), float(known.max())
-    near, far = (float(v) for v in np.quantile(known, [TAIL, 1 - TAIL], method="inverted_cdf"))
-    if 0 < FAR * (far - near) < high - low:
-        low, high = near, far
-    whole = column.type == "integer" and high - low < WHOLE
-    step = 1.0 if whole else _step((high - low) / CELLS, column)
-    first = math.floor(low / step)
-    count = math.floor(high / step) - first + 1
-    # A value of a grid of codes is known to half a code: what lies on an edge belongs above it.
-    grid = (float(column.upper) - float(column.lower)) / GRID if column.type == "continuous" else 0.0
-    edges = np.arange(first, first + count + 1, dtype=np.float64) * step
-    return Cut(edges - min(grid, step / 4))
-
-
-def _step(least: float, column: Column) -> float:
-    """The smallest round step that is not below `least`, in the column's units."""
+    low, high = (float(known.min()), float(known.max())) if len(known) else (float(column.lower),) * 2
+    if len(known):
+        near, far = (float(v) for v in np.quantile(known, [TAIL, 1 - TAIL], method="inverted_cdf"))
+        if 0 < FAR * (far - near) < high - low:
+            low, high = near, far
     if column.type in ("date", "datetime"):
-        unit = 1 if column.type == "date" else SECOND
-        steps = DAYS if column.type == "date" else SECONDS
-        whole = next((s for s in steps if s * unit >= least), steps[-1])
-        return float(whole * unit * max(1, math.ceil(least / (whole * unit))))
+        return _times(low, high, column)
+    whole = column.type == "integer"
+    step = 1.0 if whole and high - low < WHOLE else _step((high - low) / CELLS, whole)
+    grid = (float(column.upper) - float(column.lower)) / GRID if column.type == "continuous" else 0.0
+    return Cut(_multiples(low, high, step), number(step), min(grid, step / 4))
+
+
+def _multiples(low: float, high: float, step: float) -> Floats:
+    first = math.floor(low / step)
+    return np.arange(first, math.floor(high / step) + 2, dtype=np.float64) * step
+
+
+def _step(least: float, whole: bool) -> float:
+    """The smallest round step that is not below `least`."""
     if not least > 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
-    return max(1.0, step) if column.type == "integer" else step
+    step = next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+    return max(1.0, step) if whole else step
+
+
+def _times(low: float, high: float, column: Column) -> Cut:
+    """Cells of whole seconds, minutes, hours, days or weeks, or of whole months and years of the calendar."""
+    unit = 86_400 if column.type == "date" else 1 / SECOND  # seconds in one
+    least = (high - low) * unit / CELLS
+    for size, words in TIMES.items():
+        if size >= least and (column.type == "datetime" or size >= 86_400):
+            return Cut(_multiples(low, high, size / unit), words)
+    months = next((m for m in MONTHS if m * 28 * 86_400 >= least), MONTHS[-1])
+    code = "D" if column.type == "date" else "us"
+    ends = np.array([math.floor(low), math.floor(high)], "int64").astype(f"datetime64[{code}]")
+    first, last = ends.astype("datetime64[M]").astype(np.int64) // months
+    edges = (np.arange(first, last + 2) * months).astype("datetime64[M]").astype(f"datetime64[{code}]")
+    years = months // 12
+    words = (
+        f"{years} year{'s' if years > 1 else ''}" if years else f"{months} month{'s' if months > 1 else ''}"
+    )
+    return Cut(edges.astype(np.int64).astype(np.float64), words)
 
 
 def ends(cut: Cut, column: Column) -> tuple[str, str, str]:
     """Words for the two ends of a drawing and its middle."""
-    edges = cut.edges
-    last = edges[-1] - 1 if column.type in ("integer", "date") else edges[-1]
-    middle = (edges[0] + last) / 2
-    if column.type in ("integer", "date"):
-        middle = math.floor(middle)
-    return (
-        said(_tidy(edges[0], edges), column),
-        said(_tidy(middle, edges), column),
-        said(_tidy(last, edges), column),
-    )
-
-
-def width(cut: Cut, column: Column) -> str:
-    """How wide a cell is, in words.
-
-    >>> width(Cut(np.array([0.0, 7.0])), Column("seen", "date", lower=0, upper=9)), width(
-    ...     Cut(np.array([0.0, 1.0])), Column("n", "integer", lower=0, upper=9))
-    ('7 days', '1')
-    """
-    step = float(cut.edges[1] - cut.edges[0])
-    if column.type == "date":
-        return f"{step:,.0f} day{'s' if step > 1 else ''}"
-    if column.type == "datetime":
-        seconds = step / SECOND
-        for name, size in (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
-            if seconds >= size:
-                return f"{seconds / size:,.4g} {name}{'s' if seconds > size else ''}"
-    return number(float(f"{step:.6g}"))
-
-
-def _tidy(value: float, edges: Floats) -> float:
-    """Without what a grid of codes moved an edge by."""
-    step = float(edges[1] - edges[0])
-    nearest = round(value / step * 2) * step / 2
-    return nearest if abs(nearest - value) < step / 3 else value
+    whole = column.type in ("integer", "date")
+    first, last = float(cut.edges[0]), float(cut.edges[-1]) - whole
+    middle = math.floor((first + last) / 2) if whole else (first + last) / 2
+    return said(first, column), said(middle, column), said(last, column)
 
 
 def quantile_cut(known: Floats, parts: int) -> Floats:
