@@ -40,7 +40,7 @@ def budget(audit: Mapping[str, Any]) -> str:
         "budget",
         "Where the budget went",
         divided_bar(list(paid.items()), words),
-        table(head, rows, (3, 4, 5, 6)),
+        table(head, rows, (3, 4, 5, 6), names=()),
         paragraph(
             f"Spent {number(spent['spent_float'])} of {number(spent['total_float'])} ({spent['currency']}), "
             f"charged to {ledger['dataset']}{left}. {CURRENCIES.get(spent['currency'], '')}",

@@ -38,7 +38,7 @@ def columns(
         which = "with the largest errors" if errors else "that were declared first"
         key += f"Drawn are {DRAWN} columns of {len(every)}, those {which}; the others are in a table below. "
     heading = ["column", "kind", "synthetic values", "missing", *(["real values"] if real else [])]
-    rest = f"<h3>The other columns</h3>{table(heading, others, [3])}" if others else ""
+    rest = f"<h3>The other columns</h3>{table(heading, others, [3], names=[0, 2, 4])}" if others else ""
     return section(
         "columns", "Columns", paragraph(key + note, "small"), f'<div class="grid">{figures}</div>', rest
     )

@@ -67,9 +67,13 @@ def table(
     rows: Sequence[Sequence[object]],
     numbers: Iterable[int] = (),
     marked: Sequence[str] = (),
+    names: Iterable[int] = (0,),
 ) -> str:
-    """A table whose lines become cards on a narrow screen; `marked` gives lines a class."""
-    kinds = dict.fromkeys(numbers, ' class="n"')
+    """A table whose lines become cards on a narrow screen; `marked` gives lines a class.
+
+    `names` are the columns with words of others, which break anywhere; those of the others stay whole.
+    """
+    kinds = dict.fromkeys(names, ' class="name"') | dict.fromkeys(numbers, ' class="n"')
 
     def cell(i: int, words: object) -> str:
         return f'<td{kinds.get(i, "")} data-label="{text(head[i])}">{text(words)}</td>'

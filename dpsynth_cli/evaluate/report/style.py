@@ -41,6 +41,7 @@ dt { color: var(--soft); } dd { margin: 0; } dl.facts.long dd { font: .87rem ui-
 table { border-collapse: collapse; width: 100%; margin: .7rem 0; }
 th, td { padding: .25rem .6rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line);
   vertical-align: top; }
+.cards { overflow-wrap: break-word; } .name { overflow-wrap: anywhere; }
 th { color: var(--soft); font-size: .87rem; font-weight: 600; vertical-align: bottom; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th.n { white-space: normal; }
@@ -73,7 +74,8 @@ svg { display: block; width: 100%; height: 6.5rem; border-bottom: 1px solid var(
 .track { position: relative; display: block; height: .95rem; }
 .track i { position: absolute; left: 0; top: 0; bottom: 0; background: var(--synthetic); }
 .track b { position: absolute; top: -.12rem; bottom: -.12rem; border-left: 3px solid var(--real); }
-.quantiles { font-size: .85rem; margin: .3rem 0; } .quantiles td, .quantiles th { padding-right: .3rem; }
+.quantiles { font-size: .85rem; margin: .3rem 0; }
+.quantiles th { overflow-wrap: break-word; } .quantiles td, .quantiles th { padding-right: .3rem; }
 .cross { table-layout: fixed; font-size: .84rem; } .cross th { font-size: .8rem; }
 .cross td { text-align: right; padding: .2rem .3rem; font-variant-numeric: tabular-nums;
   border: 1px solid var(--line); }
@@ -84,9 +86,12 @@ svg { display: block; width: 100%; height: 6.5rem; border-bottom: 1px solid var(
   dl.facts div { grid-template-columns: 1fr; gap: 0; }
   .cards thead { display: none; }
   .cards tr { display: block; border-bottom: 2px solid var(--line); padding: .3rem 0; }
-  .cards td { display: flex; justify-content: space-between; gap: 1rem; border: 0;
-    padding: .05rem 0; text-align: right; }
-  .cards td::before { content: attr(data-label); color: var(--soft); text-align: left; }
+  .cards td { display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .05rem 0;
+    text-align: right; white-space: normal; overflow-wrap: anywhere; }
+  .cards td::before { content: attr(data-label); flex: 0 0 45%; color: var(--soft); text-align: left;
+    overflow-wrap: break-word; }
+  .cards td.name:first-child { display: block; text-align: left; font-weight: 600; }
+  .cards td.name:first-child::before { content: none; }
   .quantiles, .cross { font-size: .74rem; } }
 @media print { @page { margin: 14mm; } nav { display: none; }
   body { padding: 0; max-width: none; font-size: 10pt; }

@@ -32,6 +32,7 @@ TIMES = {  # seconds: what they are
     604_800: "7 days",
 }
 MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 60_000, 120_000)
+DAYS = 2  # in columns that span more, times are told to the minute
 TAIL, FAR = 0.005, 3.0  # parts of the rows at the ends that may be cut off where they are so much farther out
 KINDS = {
     "continuous": "number",
@@ -73,8 +74,10 @@ def said(value: float, column: Column) -> str:
     if column.type == "date":
         return str(np.datetime64(math.floor(value), "D"))
     if column.type == "datetime":
-        stamp = str(np.datetime64(math.floor(value / SECOND), "s")).replace("T", " ")
-        return stamp.removesuffix(":00").removesuffix(" 00:00")
+        fine = float(column.upper) - float(column.lower) < DAYS * 86_400 * SECOND
+        second = np.datetime64(math.floor(value / SECOND), "s")
+        stamp = str(second if fine else second.astype("datetime64[m]")).replace("T", " ")
+        return stamp.removesuffix(" 00:00:00").removesuffix(" 00:00")
     if column.type == "integer" and value == round(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return number(value)

@@ -11,7 +11,7 @@ from dpsynth_cli.evaluate.report.units import number
 
 STATES = ("broken", "weaker", "holds")
 CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from here it is broken
-FIRST, MOST_FINDINGS, MOST_TABLES, MOST_NAMES = 3, 40, 25, 40  # that are shown
+FIRST, MOST_FINDINGS, MOST_TABLES, MOST_NAMES = 3, 20, 25, 24  # that are shown
 RELIED_ON = {  # by the kind of a finding
     "junk": "Cells as declared",
     "column": "How the column is distributed",
@@ -26,7 +26,6 @@ RELIED_ON = {  # by the kind of a finding
     "triple": "Table of three columns",
     "precision": "Different values and decimals",
 }
-COUNTED = {"columns": "one column", "pairs": "two columns", "triples": "three columns"}
 MEASURED_NOTHING = (
     "No error was measured publicly. How far this table is from the real one cannot be told from these "
     "files: an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the "
@@ -196,7 +195,7 @@ def _worst_mean(means: Mapping[str, Any], domain: Domain) -> Iterable[str]:
         return
     how = "too high" if error > 0 else "too low"
     amount = f"{in_units(abs(error), known[name])} ± {in_units(noise, known[name])}"
-    yield f"The mean of {name} is {how} by {amount}."
+    yield f"The mean of “{name}” is {how} by {amount}."
 
 
 def in_units(part: float, column: Any) -> str:
@@ -216,22 +215,18 @@ def _paid_tables(audit: Mapping[str, Any]) -> str:
     paid = audit.get("evaluation")
     if not paid:
         return ""
-    found: list[tuple[str, str, Mapping[str, float]]] = [
-        ("one column", name, line) for name, line in paid.get("columns", {}).items()
-    ]
+    found: list[tuple[str, Mapping[str, float]]] = list(paid.get("columns", {}).items())
     for key in ("pairs", "triples"):
-        found += [(COUNTED[key], ", ".join(line["columns"]), line) for line in paid.get(key, [])]
-    found.sort(key=lambda line: -line[2]["tvd"])
-    clear = [line for line in found if line[2]["tvd"] > 2 * line[2]["noise"]]
+        found += [(" × ".join(line["columns"]), line) for line in paid.get(key, [])]
+    found.sort(key=lambda line: -line[1]["tvd"])
+    clear = [(name, line) for name, line in found if line["tvd"] > 2 * line["noise"]]
     words = {"holds": "close", "weaker": "differs", "broken": "far"}
-    rows = [
-        (name, what, within(line), words[_state(line["tvd"])]) for what, name, line in clear[:MOST_TABLES]
-    ]
+    rows = [(name, within(line), words[_state(line["tvd"])]) for name, line in clear[:MOST_TABLES]]
     more = len(clear) - len(rows)
     rest = paragraph(f"And {more:,} more with smaller errors, in the audit.", "small") if more else ""
-    unclear = [name for _, name, line in found if line["tvd"] <= 2 * line["noise"]]
+    unclear = [name for name, line in found if line["tvd"] <= 2 * line["noise"]]
     if unclear:
         rest += facts([("Errors that are not above their noise", _few(unclear))])
-    head = ("columns", "a table of", "rows that would have to change", "")
-    listed = table(head, rows, [2]) if rows else ""
+    head = ("columns", "rows that would have to change", "which is")
+    listed = table(head, rows, [1]) if rows else ""
     return f"<h3>Errors that were measured and paid for, worst first</h3>{listed}{rest}"
