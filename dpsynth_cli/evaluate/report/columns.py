@@ -32,8 +32,8 @@ def columns(
     drawn = set(every if len(every) <= DRAWN else first[:DRAWN])
     figures = "".join(_figure(tables, c, errors.get(c.name, "")) for c in domain if c.name in drawn)
     others = [_line(tables, column) for column in domain if column.name not in drawn]
-    key = "Blue areas are synthetic rows" + (".  " if real is None else "; black lines are real rows. ")
-    key += "Numbers below a drawing: 5 % of the rows are at or below the first, half at or below the second. "
+    key = "Areas are synthetic rows. " if real is None else "Areas are synthetic rows, lines are real rows. "
+    key += "5 % of the rows are at or below the first number, half at or below the second. "
     if others:
         which = "with the largest errors" if errors else "that were declared first"
         key += f"Drawn are {DRAWN} columns of {len(every)}, those {which}; the others are in a table below. "
@@ -102,14 +102,13 @@ def _numbers(tables: Sequence[Table], column: Column) -> str:
 
 
 def _quantiles(known: Sequence[Floats], column: Column) -> str:
-    rows = []
-    for name, own in zip(("synthetic", "real"), known, strict=False):
-        at = summary(own, column)
-        cells = "".join(f"<td>{text(at[level])}</td>" for level in at)
-        rows.append(f"<tr><th>{name}</th>{cells}</tr>")
-    head = "".join(f"<th>{text(level)}</th>" for level in (*LEVELS, "mean"))
-    body = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<table class="quantiles">{body}</table>'
+    tables = [summary(own, column) for own in known]
+    rows = "".join(
+        f"<tr><th>{text(level)}</th>{''.join(f'<td>{text(own[level])}</td>' for own in tables)}</tr>"
+        for level in (*LEVELS, "mean")
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("synthetic", "real")[: len(tables)])
+    return f'<table class="quantiles"><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def summary(own: Floats, column: Column) -> dict[str, str]:

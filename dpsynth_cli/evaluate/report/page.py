@@ -17,7 +17,7 @@ from dpsynth_cli.evaluate.report.markup import facts, items, percent, section, t
 from dpsynth_cli.evaluate.report.pairs import pairs
 from dpsynth_cli.evaluate.report.receipts import receipts
 from dpsynth_cli.evaluate.report.style import STYLE
-from dpsynth_cli.evaluate.report.verdict import holds, verdict, within
+from dpsynth_cli.evaluate.report.verdict import clear, holds, verdict, within
 from dpsynth_cli.evaluate.tables import Table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -108,6 +108,8 @@ def _column_errors(audit: Mapping[str, Any]) -> dict[str, str]:
     paid = (audit.get("evaluation") or {}).get("columns", {})
     found: dict[str, tuple[float, str]] = {
         name: (line["tvd"], f"{within(line)} of the rows would have to change (paid for).")
+        if clear(line)
+        else (0.0, f"The error is not above its noise, {percent(2 * line['noise'])} of the rows (paid for).")
         for name, line in paid.items()
     }
     if not audit["publishable"]:

@@ -20,8 +20,8 @@ from dpsynth_cli.evaluate.report.units import cell_words, quantile_cut, values
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
-SHOWN = 6  # pairs
-LINES, CELLS = 8, 6  # of a cross-table, and one for missing values each
+SHOWN, OFTEN, LONG = 6, 2, 48  # pairs, of which so many have one column; letters of a label
+LINES, CELLS = 8, 4  # of a cross-table, and one for missing values each
 STRONGEST = 0.35  # of the colour: text stays readable on it
 
 Pair = tuple[str, str]
@@ -74,7 +74,12 @@ def chosen_pairs(
         why = (
             "The pairs that hang together most in the synthetic table; the real one was not asked about them."
         )
-    kept = [(a, b, words) for a, b, words in found if a in known and b in known][:SHOWN]
+    kept: list[tuple[str, str, str]] = []
+    times = dict.fromkeys(known, 0)
+    for a, b, words in found:
+        if a in known and b in known and max(times[a], times[b]) < OFTEN and len(kept) < SHOWN:
+            kept.append((a, b, words))
+            times[a], times[b] = times[a] + 1, times[b] + 1
     return [(a, b) for a, b, _ in kept], why, {(a, b): words for a, b, words in kept if words}
 
 
@@ -142,7 +147,12 @@ def _cells(
         starts = quantile_cut(values(by.codes[column.name], column), most)
         words = cell_words(starts, column)
         found = [_numbers(own, column, starts) for own in codes]
-    return found, [*words, "(missing)"] if column.nullable else words
+    return found, [_short(label) for label in words] + ["(missing)"] * column.nullable
+
+
+def _short(label: str) -> str:
+    """A label that fits a cell; all of it is beside the drawing of its column."""
+    return label if len(label) <= LONG else label[: LONG - 1] + "…"
 
 
 def _numbers(codes: NDArray[np.int64], column: Column, starts: Floats) -> NDArray[np.int64]:

@@ -74,9 +74,10 @@ svg { display: block; width: 100%; height: 6.5rem; border-bottom: 1px solid var(
 .track { position: relative; display: block; height: .95rem; }
 .track i { position: absolute; left: 0; top: 0; bottom: 0; background: var(--synthetic); }
 .track b { position: absolute; top: -.12rem; bottom: -.12rem; border-left: 3px solid var(--real); }
-.quantiles { font-size: .85rem; margin: .3rem 0; }
-.quantiles th { overflow-wrap: break-word; } .quantiles td, .quantiles th { padding-right: .3rem; }
+.quantiles { font-size: .85rem; margin: .3rem 0; width: auto; }
+.quantiles th { overflow-wrap: break-word; } .quantiles td, .quantiles th { padding-right: 1rem; }
 .cross { table-layout: fixed; font-size: .84rem; } .cross th { font-size: .8rem; }
+.cross tr > :first-child { width: 26%; }
 .cross td { text-align: right; padding: .2rem .3rem; font-variant-numeric: tabular-nums;
   border: 1px solid var(--line); }
 .cross th { padding: .2rem .3rem .2rem 0; } .cross th.n { white-space: normal; }

@@ -153,11 +153,18 @@ def within(figure: Mapping[str, float]) -> str:
     return f"{percent(figure['tvd'])} ± {percent(2 * figure['noise'])}"
 
 
+def clear(figure: Mapping[str, float]) -> bool:
+    """Whether a distance stands above its noise."""
+    return figure["tvd"] > 2 * figure["noise"]
+
+
 def _paid_lead(audit: Mapping[str, Any], domain: Domain) -> str:
     paid = audit.get("evaluation")
     if not paid:
         return ""
     lines = []
+    every = {"tvd1": list(paid.get("columns", {}).values())}
+    every |= {"tvd2": paid.get("pairs", []), "tvd3": paid.get("triples", [])}
     for key, what in (
         ("tvd1", "a column"),
         ("tvd2", "a pair of columns"),
@@ -166,7 +173,9 @@ def _paid_lead(audit: Mapping[str, Any], domain: Domain) -> str:
         if key in paid:
             mean = {"tvd": paid[key]["mean"], "noise": paid[key]["noise"]}
             words = f"For {what} to be as in the real table, {within(mean)} of the rows would have to change"
-            lines.append(f"{words} on average; of the worst, some {percent(paid[key]['worst'])}.")
+            worst = max(every[key], key=lambda line: line["tvd"], default=mean)
+            rest = f"of the worst, {within(worst)}" if clear(worst) else "no single one is above its noise"
+            lines.append(f"{words} on average; {rest}.")
     lines += _worst_mean(paid.get("means", {}), domain)
     state = _state(max(paid[key]["mean"] for key in ("tvd1", "tvd2") if key in paid))
     said = {
@@ -219,12 +228,12 @@ def _paid_tables(audit: Mapping[str, Any]) -> str:
     for key in ("pairs", "triples"):
         found += [(" × ".join(line["columns"]), line) for line in paid.get(key, [])]
     found.sort(key=lambda line: -line[1]["tvd"])
-    clear = [(name, line) for name, line in found if line["tvd"] > 2 * line["noise"]]
+    above = [(name, line) for name, line in found if clear(line)]
     words = {"holds": "close", "weaker": "differs", "broken": "far"}
-    rows = [(name, within(line), words[_state(line["tvd"])]) for name, line in clear[:MOST_TABLES]]
-    more = len(clear) - len(rows)
+    rows = [(name, within(line), words[_state(line["tvd"])]) for name, line in above[:MOST_TABLES]]
+    more = len(above) - len(rows)
     rest = paragraph(f"And {more:,} more with smaller errors, in the audit.", "small") if more else ""
-    unclear = [name for name, line in found if line["tvd"] <= 2 * line["noise"]]
+    unclear = [name for name, line in found if not clear(line)]
     if unclear:
         rest += facts([("Errors that are not above their noise", _few(unclear))])
     head = ("columns", "rows that would have to change", "which is")
