@@ -13,7 +13,7 @@ from dpsynth_cli.evaluate.names import MOST_ROWS
 if TYPE_CHECKING:
     from rich.console import Console
 
-SHOWN, SHOWN_HELD = 25, 8  # findings on the terminal
+SHOWN, SHOWN_HELD = 6, 8  # findings on the terminal: of each kind, and of those that hold
 RELATIONS = ("follows", "never", "together", "correlation", "regression", "group means")
 
 
@@ -136,10 +136,15 @@ def _show_verdict(console: Console, verdict: dict[str, Any]) -> None:
     for sentence in verdict["summary"]:
         console.print(sentence, style="bold", markup=False)
     listed = [one for one in verdict["findings"] if one["state"] != "holds"]
-    for one in listed[:SHOWN]:
-        console.print(f"  [{colours[one['state']]}]{one['state']}[/]  {escape(one['words'])}", soft_wrap=True)
-    if len(listed) > SHOWN:
-        console.print(f"  ({len(listed) - SHOWN:,} more that are broken or weaker: --json)")
+    shown: dict[str, int] = {}
+    for one in listed:
+        shown[one["kind"]] = shown.get(one["kind"], 0) + 1
+        if shown[one["kind"]] <= SHOWN:
+            colour, state = colours[one["state"]], one["state"]
+            console.print(f"  [{colour}]{state}[/]  {escape(one['words'])}", soft_wrap=True)
+    if hidden := sum(max(0, many - SHOWN) for many in shown.values()):
+        console.print(f"  ({hidden:,} more that are broken or weaker: --json)")
     held = [one for one in verdict["findings"] if one["state"] == "holds" and one["kind"] in RELATIONS]
-    for one in held[-SHOWN_HELD:][::-1]:
+    held.sort(key=lambda one: -one.get("independent", 0.0))  # what independent columns would have lost most
+    for one in held[:SHOWN_HELD]:
         console.print(f"  [{colours['holds']}]holds[/]   {escape(one['words'])}", soft_wrap=True)

@@ -62,7 +62,8 @@ def _models() -> list[tuple[str, Any, int | None]]:
 
 
 def _features(table: Table, real: Table, domain: Domain, target: str) -> Floats:
-    """Categories as indicators; of the others their places among the real values, so that bounds do not matter."""
+    """Categories as indicators; of the others their places among the real values, so that bounds do not
+    matter."""
     blocks = []
     for column in domain:
         if column.name == target:

@@ -1,7 +1,8 @@
 """Columns cut into cells in the data's own terms: at quantiles of the real column, spikes alone.
 
-Declared bounds do not enter, so a loose bound hides nothing. A category is a cell; so is each value of a column
-with few different whole numbers, which counts as a category wherever columns are told apart by their kind.
+Declared bounds do not enter, so a loose bound hides nothing. A category is a cell; so is each value of a
+column with few different whole numbers, which counts as a category wherever columns are told apart by their
+kind.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Codes: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where a column is cut: `at` sorted codes. Of a category each of these is a cell, and all others are one;
-    of a number each is a cell too, and so is what lies between two. Missing has the last one."""
+    """Where a column is cut: `at` sorted codes. Of a category each of these is a cell, and all others are
+    one; of a number each is a cell too, and so is what lies between two. Missing has the last one."""
 
     column: Column
     at: Codes
@@ -85,7 +86,7 @@ def kinds(real: Table, domain: Domain) -> tuple[tuple[Column, ...], tuple[Column
     return tuple(c for c in domain if category[c.name]), tuple(c for c in domain if not category[c.name])
 
 
-class Cells:
+class CutTables:
     """Tables cut alike: the cell of each row in each column, and how many there are."""
 
     def __init__(self, real: Table, tables: tuple[Table, ...], domain: Domain, parts: int) -> None:

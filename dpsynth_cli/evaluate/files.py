@@ -19,7 +19,7 @@ def read_table(
     progress: Progress = no_progress,
     counted: Problems | None = None,
 ) -> Table:
-    """The codes of a file's declared columns, of at most so many rows; cells that are not as declared are counted
-    on the way, all of them."""
+    """The codes of a file's declared columns, of at most so many rows; cells that are not as declared are
+    counted on the way, all of them."""
     with closing(open_scan(path, domain.columns, csv)) as scan:
         return scanned(scan, domain, most, progress, counted)

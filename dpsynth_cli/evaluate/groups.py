@@ -63,14 +63,16 @@ def _of(real: Table, other: Table, groups: Cut, number: Column) -> dict[str, Any
 def _means(
     table: Table, groups: Cut, number: Column, mean: float, sd: float
 ) -> tuple[Floats, Floats, Floats]:
-    """By group: the mean of the standardised number, all rows, and those with a value; missing is no group."""
+    """By group: the mean of the standardised number, all rows, and those with a value; missing is no
+    group."""
     cells, codes = groups.cells(table.codes[groups.column.name]), table.codes[number.name]
     size = groups.size - 2  # neither values that no real row has, nor missing
     there = ~missing(codes, number)
     z = np.where(there, (codes - mean) / sd, 0.0)
-    rows = np.bincount(cells, there, minlength=groups.size)[:size]
+    rows = np.bincount(cells, there.astype(np.float64), minlength=groups.size)[:size]
     sums = np.bincount(cells, z, minlength=groups.size)[:size]
-    return sums / np.maximum(rows, 1), np.bincount(cells, minlength=groups.size)[:size] * 1.0, rows
+    whole = np.bincount(cells, np.ones(len(cells)), minlength=groups.size)[:size]
+    return sums / np.maximum(rows, 1), whole.astype(np.float64), rows.astype(np.float64)
 
 
 def _explained(means: Floats, rows: Floats) -> float:

@@ -1,9 +1,10 @@
 """Exact joint W1 of three and more columns, on scales of quantiles: how far rows have to be moved.
 
-A number's place is its mid-rank in the real column, from 0 to 1, so that no bound and no outlier matters. Of three,
-four or five columns both tables are counted on one grid of such places, and the transport is an exact flow of
-least cost (`numeric/transport.py`). Of all columns it is the best assignment of two samples to each other. In many
-dimensions two samples of one table are far apart too: the half of the real rows against the other half says it.
+A number's place is its mid-rank in the real column, from 0 to 1, so that no bound and no outlier matters. Of
+three, four or five columns both tables are counted on one grid of such places, and the transport is an exact
+flow of least cost (`numeric/transport.py`). Of all columns it is the best assignment of two samples to each
+other. In many dimensions two samples of one table are far apart too: the half of the real rows against the
+other half says it.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def grid_w1(real: Table, one: Table, two: Table, domain: Domain, columns: Column
 def _places(
     column: Column, real: NDArray[Any], codes: list[NDArray[Any]], ways: int
 ) -> tuple[list[Ints], int, bool]:
-    """The place of each code along an axis, how many there are, and whether they are all equally far apart."""
+    """The place of each code along an axis, how many there are, and whether they are all equally far
+    apart."""
     if is_category(column, real) and column.type in ("nominal", "boolean"):
         times = np.bincount(known(real, column), minlength=column.size)
         top = np.sort(np.argsort(-times, kind="stable")[: CATEGORIES[ways] - 1])

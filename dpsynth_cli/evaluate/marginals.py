@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.cuts import PARTS, Cells, Columns
+from dpsynth_cli.evaluate.cuts import PARTS, Columns, CutTables
 from dpsynth_cli.evaluate.tables import Table
 
 TABLES = {3: 300, 4: 100, 5: 100}  # that are looked at, at most
@@ -47,7 +47,7 @@ def table_errors(real: Table, other: Table, domain: Domain, ways: Iterable[int])
     for k in ways:
         if not (chosen := sets(domain, k)):
             continue
-        cells = Cells(real, (real, other), domain, PARTS[k])
+        cells = CutTables(real, (real, other), domain, PARTS[k])
         found = {columns: cells.tvd(columns) for columns in chosen}
         worst = max(found, key=lambda columns: found[columns])
         result[f"tvd{k}"] = {

@@ -54,22 +54,28 @@ def _tables(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
 
 METRICS: dict[str, Metric] = {
     "w1": Metric(
-        "W1 of each column: the integral of |F - G|, F and G the distribution functions, in interquartile ranges of "
-        "the real column; `units`, in its units; `range`, in parts of the declared range; for nominal and boolean "
+        "W1 of each column: the integral of |F - G|, F and G the distribution functions, in interquartile "
+        "ranges of "
+        "the real column; `units`, in its units; `range`, in parts of the declared range; for nominal and "
+        "boolean "
         "columns sum |p - q| / 2; values that are missing on their own",
         columns_w1,
     ),
     "w1_2d": Metric(
-        f"W1 of two ordered columns in parts of the declared range, l_inf, by an exact flow of least cost between "
+        "W1 of two ordered columns in parts of the declared range, l_inf, by an exact flow of least cost "
+        "between "
         f"counts on {GRID} x {GRID} cells; the {PAIRS} pairs that differ most",
         plane_w1,
         MANY,
         fits=lambda domain: bool(planes(domain)),
     ),
     "w1_joint": Metric(
-        "W1 on scales of quantiles of the real columns: of the 3, 4 and 5 columns that differ most, l_inf, by an "
-        f"exact flow of least cost between counts of {GRID_ROWS:,} rows on grids with {SIDE[3]}, {SIDE[4]} and "
-        f"{SIDE[5]} parts a number; of all columns, mean of their distances, by an exact assignment of {SAMPLE:,} "
+        "W1 on scales of quantiles of the real columns: of the 3, 4 and 5 columns that differ most, l_inf, "
+        "by an "
+        f"exact flow of least cost between counts of {GRID_ROWS:,} rows on grids with {SIDE[3]}, {SIDE[4]} "
+        "and "
+        f"{SIDE[5]} parts a number; of all columns, mean of their distances, by an exact assignment of "
+        f"{SAMPLE:,} "
         "rows of each table",
         joint_w1,
         MANY,
@@ -84,41 +90,48 @@ METRICS: dict[str, Metric] = {
     ),
     "marginals": Metric(
         "sum |p - q| / 2 over the cells of tables of 1 to 5 columns: all columns and pairs "
-        f"(of {PAIRED} columns at most), {TABLES[3]}, {TABLES[4]} and {TABLES[5]} tables of 3, 4 and 5; numbers cut "
-        f"at quantiles of the real column into {', '.join(map(str, PARTS.values()))} parts, each cut point, each "
+        f"(of {PAIRED} columns at most), {TABLES[3]}, {TABLES[4]} and {TABLES[5]} tables of 3, 4 and 5; "
+        "numbers cut "
+        f"at quantiles of the real column into {', '.join(map(str, PARTS.values()))} parts, each cut point, "
+        "each "
         f"category, missing and each of up to {FEW} whole numbers a cell of its own",
         _tables,
         MANY,
         more=what_differs_most,
     ),
     "quantiles": Metric(
-        "mean over numbers of the mean |synthetic - real quantile|, 5 to 95 %, in interquartile ranges of the real "
+        "mean over numbers of the mean |synthetic - real quantile|, 5 to 95 %, in interquartile ranges of "
+        "the real "
         "column; means; distinct values in 10,000 rows; decimals",
         quantile_errors,
         200_000,
     ),
     "regressions": Metric(
-        "difference of Spearman's correlation over pairs of numbers; difference of R^2 of each number by least "
+        "difference of "
+        "Spearman's correlation over pairs of numbers; difference of R^2 of each number by least "
         f"squares on all other columns, on {FITTED_ROWS:,} rows, categories as indicators",
         regression_errors,
         MANY,
     ),
     "groups": Metric(
-        "mean over pairs of a category and a number of the error of group means, in standard deviations of the "
+        "mean over pairs of a category and a number of the error of group means, in standard deviations of "
+        "the "
         "number, weighted by the size of the group",
         group_errors,
         MANY,
     ),
     "relations": Metric(
-        f"determined: where H(b|a) < {OPEN} H(b) in the real table, H(b|a) / H(b) of the synthetic less the real one; "
-        "impossible: mean share of rows with a pair of categories that no real row has; together: largest error of "
+        f"determined: where H(b|a) < {OPEN} H(b) in the real table, H(b|a) / H(b) of the synthetic less the "
+        "real one; "
+        "impossible: mean share of rows with a pair of categories that no real row has; together: largest "
+        "error of "
         "P(b missing | a missing)",
         relation_errors,
         MANY,
     ),
     "moments": Metric(
         "norm of the difference of the means, and Frobenius and spectral norm of that of the covariances, of "
-        "ordered columns in their own spread",
+        "ordered columns in their real standard deviation",
         moment_errors,
         200_000,
         fits=lambda domain: bool(ordered(domain)),
@@ -140,8 +153,8 @@ assert (*METRICS, CLASSIFIERS) == NAMES
 
 @dataclass(frozen=True)
 class Judged:
-    """What to judge by: metrics by name, the column that classifiers predict, beside which references, and how
-    many rows at most a metric looks at."""
+    """What to judge by: metrics by name, the column that classifiers predict, beside which references, and
+    how many rows at most a metric looks at."""
 
     metrics: tuple[str, ...]
     target: str | None = None
@@ -183,8 +196,8 @@ def judge(
     progress: Callable[[str, int, int | None], None] = lambda what, done, whole: None,
     problems: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The verdict; and every metric of the synthetic table, beside it of half of the real rows against the other
-    half (what sampling alone does) and of independent columns.
+    """The verdict; and every metric of the synthetic table, beside it of half of the real rows against the
+    other half (what sampling alone does) and of independent columns.
     """
     pairs = {"synthetic": (real, synthetic)}
     if "real_split" in wanted.references:

@@ -1,5 +1,5 @@
-"""Errors of means and covariances, as the low-dimensional papers judge them, each column in its own spread;
-and the question that asks for means."""
+"""Errors of means and covariances, as the low-dimensional papers judge them, in standard deviations; and the
+question that asks for means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.scales import missing, ordered, spread
+from dpsynth_cli.evaluate.scales import missing, ordered
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats, Ints, Moments, Question
 
@@ -29,7 +29,8 @@ def means(sums: Ints, rows: float) -> Floats:
 def moment_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     """Euclidean norm of the difference of the means; Frobenius and spectral norm of that of the covariances.
 
-    Ordered columns, about their real mean and in their real spread; missing counts as the real mean.
+    Ordered columns, about their real mean and in their real standard deviation, so that bounds do not matter;
+    missing counts as the real mean. A constant column is in parts of its declared range.
     """
     columns = ordered(domain)
     if not len(real) or not len(other):
@@ -39,7 +40,8 @@ def moment_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     for column in columns:
         codes = real.codes[column.name]
         there = codes[~missing(codes, column)]
-        scales[column.name] = (float(there.mean()) if len(there) else 0.0, spread(codes, column))
+        middle, wide = (float(there.mean()), float(there.std())) if len(there) else (0.0, 0.0)
+        scales[column.name] = (middle, wide or float(max(1, column.size - 1)))
     (mean_p, cov_p), (mean_q, cov_q) = (_moments(table, domain, scales) for table in (real, other))
     apart = cov_p - cov_q
     return {

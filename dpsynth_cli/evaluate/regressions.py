@@ -1,4 +1,5 @@
-"""What numbers have to do with each other and with the rest: rank correlations, and R^2 on all other columns."""
+"""What numbers have to do with each other and with the rest: rank correlations, and R^2 on all other
+columns."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def regression_errors(real: Table, other: Table, domain: Domain) -> dict[str, An
     categories, numbers = kinds(real, few)
     names = [column.name for column in numbers]
     ranks = [spearman(table, numbers) for table in (real, other)]
-    pairs = [
-        [names[i], names[j], float(ranks[0][i, j]), float(ranks[1][i, j])]
+    pairs: list[tuple[str, str, float, float]] = [
+        (names[i], names[j], float(ranks[0][i, j]), float(ranks[1][i, j]))
         for i, j in combinations(range(len(names)), 2)
     ]
     fits = [explained(table.at_most(ROWS), categories, numbers) for table in (real, other)]
@@ -39,7 +40,7 @@ def regression_errors(real: Table, other: Table, domain: Domain) -> dict[str, An
     worst = max(pairs, key=lambda pair: abs(pair[2] - pair[3]), default=None)
     return {
         "ranks": _mean_and_worst([abs(p - q) for _, _, p, q in pairs])
-        | {"worst_columns": worst[:2] if worst else [], "pairs": pairs},
+        | {"worst_columns": list(worst[:2]) if worst else [], "pairs": [list(pair) for pair in pairs]},
         "r2": _mean_and_worst(list(gaps.values()))
         | {"worst_column": max(gaps, key=lambda name: gaps[name], default=None), "columns": found},
     }

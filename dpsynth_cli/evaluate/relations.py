@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.cuts import DENSE, PARTS, Cells, kinds
+from dpsynth_cli.evaluate.cuts import PARTS, CutTables, kinds
 from dpsynth_cli.evaluate.marginals import paired
 from dpsynth_cli.evaluate.scales import missing, share
 from dpsynth_cli.evaluate.tables import Table
@@ -23,7 +23,7 @@ SOME = 0.001  # of the rows: columns of which fewer are missing are not looked a
 def relation_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     """All three kinds, pair by pair, and a figure for each kind."""
     few = Domain(paired(domain))
-    cells = Cells(real, (real, other), few, PARTS[2])
+    cells = CutTables(real, (real, other), few, PARTS[2])
     follows, never = _follows(cells, few), _never(cells, real, few)
     gone = _missing_together(real, other, few)
     return {
@@ -45,7 +45,7 @@ def entropy(p: Floats) -> float:
     return float(-(p * np.log(p)).sum())
 
 
-def _follows(cells: Cells, domain: Domain) -> list[dict[str, Any]]:
+def _follows(cells: CutTables, domain: Domain) -> list[dict[str, Any]]:
     """Ordered pairs: b follows from a where a leaves little of b's entropy open in the real rows."""
     names = [column.name for column in domain]
     alone = {name: [entropy(p) for p in cells.shares((name,))] for name in names}
@@ -73,7 +73,7 @@ def _left_open(joint: float, a: float, b: float) -> float:
     return (joint - a) / b if b > 1e-9 else 1.0
 
 
-def _unusual(cells: Cells, a: str, b: str) -> list[float]:
+def _unusual(cells: CutTables, a: str, b: str) -> list[float]:
     """The part of the rows of each table whose b is another cell than most real rows with the same a have;
     rows whose a no real row has are left out."""
     size, (one, _) = cells.sizes[b], cells.cells
@@ -84,22 +84,30 @@ def _unusual(cells: Cells, a: str, b: str) -> list[float]:
     found = []
     for own in cells.cells:
         expected = usual[own[a]]
-        found.append(share(((expected >= 0) & (expected != own[b]))))
+        found.append(share((expected >= 0) & (expected != own[b])))
     return found
 
 
-def _never(cells: Cells, real: Table, domain: Domain) -> list[dict[str, Any]]:
-    """Pairs of categories: the part of the rows with a pair of values that no real row has."""
+def _never(cells: CutTables, real: Table, domain: Domain) -> list[dict[str, Any]]:
+    """Pairs of categories: the part of the rows with a pair of values that no real row has, and what it would
+    be of independent columns; how many such pairs of values there are."""
     found = []
     for a, b in combinations([column.name for column in kinds(real, domain)[0]], 2):
-        (one, two), whole = cells.numbers((a, b))
-        if whole <= DENSE:
-            seen = np.zeros(whole, bool)
-            seen[one] = True
-            new, pairs = share(~seen[two]), int(whole - seen.sum())
-        else:
-            new, pairs = share(~np.isin(two, one)), 0
-        found.append({"columns": [a, b], "share": new, "pairs": pairs})
+        size = cells.sizes[b]
+        (one, two) = (own[a] * size + own[b] for own in cells.cells)
+        seen = np.unique(one)
+        p, q = cells.shares((a,))[0], cells.shares((b,))[0]
+        used = np.count_nonzero(p) * np.count_nonzero(q)
+        found.append(
+            {
+                "columns": [a, b],
+                "share": share(~np.isin(two, seen)),
+                "pairs": int(used - len(seen)),
+                "independent": max(0.0, 1.0 - float((p[seen // size] * q[seen % size]).sum()))
+                if len(one)
+                else 0.0,
+            }
+        )
     return found
 
 

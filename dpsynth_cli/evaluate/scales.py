@@ -54,8 +54,8 @@ def spread(codes: NDArray[Any], column: Column) -> float:
 
 
 def ranks(codes: NDArray[Any], real: NDArray[Any], column: Column) -> Floats:
-    """The place of each code among the real ones that are not missing, from 0 to 1: its mid-rank. Missing is in
-    the middle.
+    """The place of each code among the real ones that are not missing, from 0 to 1: its mid-rank. Missing is
+    in the middle.
 
     >>> ranks(np.array([0, 5, 9]), np.array([0, 0, 5, 5]), Column("x", "integer", lower=0, upper=9)).tolist()
     [0.25, 0.75, 1.0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.cuts import PARTS, Cells, Columns, distance
+from dpsynth_cli.evaluate.cuts import PARTS, Columns, CutTables, distance
 from dpsynth_cli.evaluate.marginals import paired, sets
 from dpsynth_cli.evaluate.tables import Table, halves, independent
 from dpsynth_cli.questions import Floats
@@ -56,7 +56,7 @@ def by_sampling(p: Floats, rows: tuple[int, int]) -> float:
 
 def _beyond_sampling(few: tuple[Table, Table], domain: Domain, tried: list[Columns]) -> dict[Columns, float]:
     """By how much each table differs, beyond what two samples of one distribution do."""
-    cells, rows = Cells(few[0], few, domain, PARTS[len(tried[0])]), (len(few[0]), len(few[1]))
+    cells, rows = CutTables(few[0], few, domain, PARTS[len(tried[0])]), (len(few[0]), len(few[1]))
     found = {}
     for columns in tried:
         p, q = cells.shares(columns)
@@ -67,7 +67,7 @@ def _beyond_sampling(few: tuple[Table, Table], domain: Domain, tried: list[Colum
 def _pairs(few: tuple[Table, Table], domain: Domain) -> tuple[dict[Columns, float], dict[Columns, float]]:
     """Of all pairs: by how much they differ, and by how much beyond either of their columns."""
     pairs = _beyond_sampling(few, domain, sets(domain, 2))
-    cells = Cells(few[0], few, domain, PARTS[2])
+    cells = CutTables(few[0], few, domain, PARTS[2])
     alone = {column.name: cells.tvd((column.name,)) for column in domain}
     return pairs, {pair: gap - max(alone[name] for name in pair) for pair, gap in pairs.items()}
 
@@ -100,7 +100,7 @@ def beside(real: Table, other: Table, domain: Domain, chosen: list[Columns]) -> 
     ways = len(chosen[0])
     names = {name for columns in chosen for name in columns}
     few = Domain(tuple(column for column in domain if column.name in names))
-    cells = Cells(real, (real, other, *halves(real), independent(real)), few, PARTS[ways])
+    cells = CutTables(real, (real, other, *halves(real), independent(real)), few, PARTS[ways])
     found = []
     for columns in chosen:
         p, q, one, two, apart = cells.shares(columns)

@@ -23,8 +23,8 @@ def utility(
     progress: Progress,
     problems: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """The verdict, and what the spec's `evaluate.metrics` say of a sample of the synthetic rows against the `real`
-    ones; `problems` are counts of real cells that are not as declared.
+    """The verdict, and what the spec's `evaluate.metrics` say of a sample of the synthetic rows against the
+    `real` ones; `problems` are counts of real cells that are not as declared.
 
     A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """

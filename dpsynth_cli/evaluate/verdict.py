@@ -7,8 +7,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.findings import RELIED_ON, Figures, Finding
+from dpsynth_cli.evaluate import column_findings, relation_findings
+from dpsynth_cli.evaluate.finding import Figures, Finding
 
+RELIED_ON = (
+    column_findings.columns,
+    relation_findings.follows,
+    relation_findings.never,
+    relation_findings.together,
+    relation_findings.correlations,
+    relation_findings.regressions,
+    relation_findings.group_means,
+    relation_findings.tables,
+    column_findings.precision,
+)
 BROKEN, WEAKER = 1.0, 0.4  # weights from which
 LISTED = 200  # findings, at most: the worst
 JUNK = 0.05  # of a column's cells: broken from here
@@ -16,8 +28,8 @@ LINKS = ("follows", "never", "correlation", "group means")  # which say of a pai
 
 
 def verdict(metrics: Figures, domain: Domain, problems: Mapping[str, Figures]) -> dict[str, Any]:
-    """What holds, what is weaker, what is broken. `problems` are counts of cells that are not as declared, of the
-    `real` and the `synthetic` file, as far as they were counted."""
+    """What holds, what is weaker, what is broken. `problems` are counts of cells that are not as declared, of
+    the `real` and the `synthetic` file, as far as they were counted."""
     found = sorted(_found(metrics, domain, problems), key=lambda finding: -finding.weight)
     states = [state(finding) for finding in found]
     counts = Counter(states)
@@ -55,15 +67,14 @@ def _junk(domain: Domain, problems: Mapping[str, Figures]) -> Iterator[Finding]:
         rows = max(1, counted["rows"])
         for column in domain:
             counts = counted["columns"].get(column.name)
-            words = told(counted | {"ruined": 0}, Domain((column,))) if counts else []
+            words = told({**counted, "ruined": 0}, Domain((column,))) if counts else []
             if counts and words:
                 share = junk(counts, column) / rows or 1.0
-                said = f"{words[0][0].upper()}{words[0][1:]}"
-                said = f"{said} (in the {which} file)"
+                said = f"In the {which} file, {words[0]}"
                 yield Finding("junk", (column.name,), share / JUNK + 1, said, share)
-        for words in told(counted | {"columns": {}}, domain):
+        for ruined in told({**counted, "columns": {}}, domain):
             share = counted["ruined"] / rows
-            yield Finding("junk", (), share / JUNK + 1, f"{words} (in the {which} file)", share)
+            yield Finding("junk", (), share / JUNK + 1, f"In the {which} file, {ruined}", share)
 
 
 def _summary(found: list[Finding], counts: Mapping[str, int]) -> list[str]:
@@ -79,7 +90,8 @@ def _summary(found: list[Finding], counts: Mapping[str, int]) -> list[str]:
         said.insert(
             0,
             f"{', '.join(dead)}: most cells were not read as they are meant. Other figures of "
-            f"{'this column' if len(dead) == 1 else 'these columns'} are about the junk, however good they look.",
+            f"{'this column' if len(dead) == 1 else 'these columns'} are about the junk, however good they "
+            "look.",
         )
     broken = Counter(one.kind for one in found if one.weight >= BROKEN)
     if broken:

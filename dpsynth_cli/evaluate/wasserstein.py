@@ -1,4 +1,5 @@
-"""Wasserstein distances W1: exact on a line and in the plane, sliced in more dimensions (`joint.py`: exact)."""
+"""Wasserstein distances W1: exact on a line and in the plane, sliced in more dimensions (`joint.py`:
+exact)."""
 
 from __future__ import annotations
 
