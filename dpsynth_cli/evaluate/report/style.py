@@ -81,7 +81,7 @@ svg { display: block; width: 100%; height: 6.5rem; border-bottom: 1px solid var(
 .cross td { text-align: right; padding: .2rem .3rem; font-variant-numeric: tabular-nums;
   border: 1px solid var(--line); }
 .cross th { padding: .2rem .3rem .2rem 0; } .cross th.n { white-space: normal; }
-.cross small { display: block; color: var(--soft); }
+.cross small { display: block; color: inherit; }
 @media screen and (max-width: 34rem) {
   body { padding: .8rem .8rem 2rem; } h1 { font-size: 1.45rem; }
   dl.facts div { grid-template-columns: 1fr; gap: 0; }

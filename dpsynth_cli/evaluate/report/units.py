@@ -182,11 +182,15 @@ def ends(cut: Cut, column: Column) -> tuple[str, str, str]:
 
 
 def quantile_cut(known: Floats, parts: int) -> Floats:
-    """Where at most so many cells begin, at quantiles: equal values stay together."""
+    """Where at most so many cells begin, at quantiles: a value that many rows have is a cell of its own."""
     if not len(known):
         return np.zeros(1)
-    at = np.quantile(known, np.arange(parts) / parts, method="inverted_cdf")
-    return np.unique(at)
+    own, times = np.unique(
+        np.quantile(known, np.arange(parts) / parts, method="inverted_cdf"), return_counts=True
+    )
+    distinct = np.unique(known)
+    after = np.searchsorted(distinct, own[times > 1], side="right")
+    return np.union1d(own, distinct[after[after < len(distinct)]])
 
 
 def cell_words(starts: Floats, column: Column) -> list[str]:

@@ -177,13 +177,20 @@ def _paid_lead(audit: Mapping[str, Any], domain: Domain) -> str:
             rest = f"of the worst, {within(worst)}" if clear(worst) else "no single one is above its noise"
             lines.append(f"{words} on average; {rest}.")
     lines += _worst_mean(paid.get("means", {}), domain)
-    state = _state(max(paid[key]["mean"] for key in ("tvd1", "tvd2") if key in paid))
+    means = [
+        {"tvd": paid[key]["mean"], "noise": paid[key]["noise"]} for key in ("tvd1", "tvd2") if key in paid
+    ]
+    state = _state(max(mean["tvd"] for mean in means))
+    if state == "holds" and any(mean["tvd"] + 2 * mean["noise"] > FAR for mean in means):
+        state = "unclear"
     said = {
+        "unclear": "Measured and paid for, but the noise is too large to tell how close it is.",
         "holds": "Measured and paid for: columns and pairs are close to the real ones.",
         "weaker": "Measured and paid for: columns or pairs differ from the real ones.",
         "broken": "Measured and paid for: columns or pairs are far from the real ones.",
     }[state]
-    return f'<div class="box {state}">{paragraph(said, "lead")}{items(lines)}</div>' + paragraph(
+    kind = "weaker" if state == "unclear" else state
+    return f'<div class="box {kind}">{paragraph(said, "lead")}{items(lines)}</div>' + paragraph(
         f"Epsilon {paid['epsilon']} of the budget was spent on asking how far the real rows are from tables "
         f"of the synthetic ones. ± is twice the standard deviation of the noise. Up to {percent(CLOSE)} is "
         f"called close, above {percent(FAR)} far.",
@@ -197,13 +204,13 @@ def _worst_mean(means: Mapping[str, Any], domain: Domain) -> Iterable[str]:
     off = {name: line for name, line in means.items() if name in known}
     if not off:
         return
-    name = max(off, key=lambda name: abs(off[name]["error"]))
+    name = max(off, key=lambda name: abs(off[name]["error"]) / max(off[name]["standard_deviation"], 1e-12))
     error, noise = off[name]["error"], 2 * off[name]["standard_deviation"]
-    if abs(error) <= noise:
-        yield "No mean of a column of numbers is off by more than its noise."
+    if abs(error) <= 2 * noise:  # the largest of many: twice what is asked of one
+        yield "No mean of a column of numbers is clearly off."
         return
     how = "too high" if error > 0 else "too low"
-    amount = f"{in_units(abs(error), known[name])} ± {in_units(noise, known[name])}"
+    amount = f"{in_units(min(1.0, abs(error)), known[name])} ± {in_units(noise, known[name])}"
     yield f"The mean of “{name}” is {how} by {amount}."
 
 
