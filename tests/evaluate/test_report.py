@@ -140,8 +140,7 @@ def test_what_is_confidential_in_an_audit_never_reaches_the_public_page(dpsynth,
     (tmp_path / "out/trips.audit.json").write_text(json.dumps(audit | {"publishable": True}))
     assert dpsynth("report", "out/trips.audit.json", "-o", "by_hand.html").code == 0
     page = (tmp_path / "by_hand.html").read_text()
-    for words in ("break that", "much of it", "real rows against"):
-        assert words not in page
+    assert page == before
 
 
 def test_the_same_files_give_the_same_bytes(dpsynth, tmp_path):

@@ -27,7 +27,7 @@ def figures(audit: Mapping[str, Any]) -> str:
 
 def _metrics(audit: Mapping[str, Any]) -> str:
     utility = audit.get("utility")
-    if audit["publishable"] or not utility or not utility.get("metrics"):
+    if not utility or not utility.get("metrics"):
         return ""
     headings = used(utility)
     rows = [

@@ -19,6 +19,7 @@ from dpsynth_cli.evaluate.report.receipts import receipts
 from dpsynth_cli.evaluate.report.style import STYLE
 from dpsynth_cli.evaluate.report.verdict import clear, holds, verdict, within
 from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.release.audit import public_part
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -42,8 +43,10 @@ class Shown:
 def page(shown: Shown) -> str:
     """The page as HTML."""
     audit, domain = shown.audit, shown.domain
-    if audit["publishable"] and shown.real is not None:
-        raise ValueError("a public page is made without real rows")
+    if audit["publishable"]:  # whatever else the audit holds, and whoever said that it may be published
+        audit = public_part(audit)
+        if shown.real is not None:
+            raise ValueError("a public page is made without real rows")
     sections = [
         verdict(audit, domain),
         not_as_declared(audit, domain),
@@ -112,10 +115,9 @@ def _column_errors(audit: Mapping[str, Any]) -> dict[str, str]:
         else (0.0, f"The error is not above its noise, {percent(2 * line['noise'])} of the rows (paid for).")
         for name, line in paid.items()
     }
-    if not audit["publishable"]:
-        metrics = (audit.get("utility") or {}).get("metrics", {})
-        measured = metrics.get("marginals", {}).get("synthetic", {}).get("tvd1", {}).get("columns", {})
-        found |= {
-            name: (tvd, f"{percent(tvd)} of the rows would have to change.") for name, tvd in measured.items()
-        }
+    metrics = (audit.get("utility") or {}).get("metrics", {})
+    measured = metrics.get("marginals", {}).get("synthetic", {}).get("tvd1", {}).get("columns", {})
+    found |= {
+        name: (tvd, f"{percent(tvd)} of the rows would have to change.") for name, tvd in measured.items()
+    }
     return {name: words for name, (_, words) in sorted(found.items(), key=lambda item: -item[1][0])}

@@ -85,8 +85,6 @@ def chosen_pairs(
 
 def _measured(audit: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The pairs that differ most by the steward's figures, in that order, with words about their errors."""
-    if audit["publishable"]:
-        return []
     figures = (audit.get("utility") or {}).get("metrics", {}).get("marginals", {}).get("synthetic", {})
     return [
         (

@@ -135,7 +135,7 @@ def even_cut(tables: Sequence[Floats], column: Column) -> Cut:
     if column.type in ("date", "datetime"):
         return _times(low, high, column)
     whole = column.type == "integer"
-    step = 1.0 if whole and high - low < WHOLE else _step((high - low) / CELLS, whole)
+    step = 1.0 if whole and high - low < WHOLE else _step((high - low) / CELLS)
     grid = (float(column.upper) - float(column.lower)) / GRID if column.type == "continuous" else 0.0
     return Cut(_multiples(low, high, step), number(step), min(grid, step / 4))
 
@@ -145,13 +145,12 @@ def _multiples(low: float, high: float, step: float) -> Floats:
     return np.arange(first, math.floor(high / step) + 2, dtype=np.float64) * step
 
 
-def _step(least: float, whole: bool) -> float:
+def _step(least: float) -> float:
     """The smallest round step that is not below `least`."""
     if not least > 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
-    return max(1.0, step) if whole else step
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
 
 
 def _times(low: float, high: float, column: Column) -> Cut:

@@ -45,7 +45,7 @@ def holds(audit: Mapping[str, Any]) -> str:
     """Everything that was judged: what holds and what does not."""
     utility = audit.get("utility") or {}
     findings = utility.get("verdict", {}).get("findings", [])
-    return _findings([] if audit["publishable"] else findings) + _paid_tables(audit)
+    return _findings(findings) + _paid_tables(audit)
 
 
 # ---- measured by the steward ------------------------------------------------------------------------
