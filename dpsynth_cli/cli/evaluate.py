@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN, SHOWN_HELD = 6, 8  # findings on the terminal: of each kind, and of those that hold
-RELATIONS = ("follows", "never", "together", "correlation", "regression", "group means")
+RELATIONS = ("follows", "never", "association", "together", "correlation", "regression", "group means")
 
 
 def command(

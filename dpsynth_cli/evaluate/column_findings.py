@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.finding import Figures, Finding, Side, percent, weighed
+from dpsynth_cli.evaluate.finding import Figures, Finding, Side, amount, percent, weighed
 
 WIDE = 1000  # interquartile ranges between the declared bounds, from which these are called wide
 
@@ -22,7 +22,7 @@ def columns(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             weight, error = weighed(tvd, split.get(key), 0.15), tvd
             words = f"{name}: {percent(tvd)} of its rows have another value than they should."
             if own is not None:
-                by_quantiles = weighed(own["error"], halves.get(key), 0.25)
+                by_quantiles = weighed(own["error"], halves.get(key), 0.25, numbers.chance)
                 if by_quantiles > weight:
                     weight, error = by_quantiles, own["error"]
                 words = _number_words(name, own, tvd)
@@ -32,18 +32,17 @@ def columns(metrics: Figures, domain: Domain) -> Iterator[Finding]:
         split, apart = far.by(lambda one: {(name,): x for name, x in one["missing"].items()})
         for name, gap in far.made["missing"].items():
             words = f"{name}: the part that is missing is off by {percent(gap)} of the rows."
-            weight = weighed(gap, split.get((name,)), 0.05)
+            weight = weighed(gap, split.get((name,)), 0.05, far.chance / 4)
             yield Finding("missing", (name,), weight, words, gap, None, None, split.get((name,)))
 
 
 def _number_words(name: str, own: Figures, tvd: float) -> str:
     if not own["synthetic"]:
         return f"{name}: it has no value any more." if own["error"] else f"{name}: it has no value."
-    middle = len(own["real"]) // 2
+    real, made = (amount(own[key][len(own[key]) // 2]) for key in ("real", "synthetic"))
     return (
         f"{name}: quantiles are off by {own['error']:.2g} interquartile ranges, the median is "
-        f"{own['synthetic'][middle]} instead of {own['real'][middle]}; {percent(tvd)} of its rows are "
-        "elsewhere."
+        f"{made} instead of {real}; {percent(tvd)} of its rows are elsewhere."
     )
 
 

@@ -4,12 +4,16 @@ it is off, what sampling alone does, and the sentence that says it. `verdict.py`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 Figures: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, ...]
+
+
+WORST = 100.0  # weight of what is measured; columns that were not read at all are worse
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,15 @@ class Finding:
         }
 
 
-def weighed(error: float, floor: float | None, bad: float) -> float:
-    """How bad an error is: 0 up to what sampling does, 1 where it is `bad` beyond that."""
-    return max(0.0, error - (floor or 0.0)) / bad
+def weighed(error: float, floor: float | None, bad: float, chance: float = 0.0) -> float:
+    """How bad an error is: 0 up to what sampling does, 1 where it is `bad` beyond that. What sampling does is
+    the larger of what it did between two halves of the real rows, and 2.5 times its standard deviation,
+    `chance`.
+
+    >>> weighed(0.3, 0.1, 0.2), weighed(0.3, 0.1, 0.2, chance=0.12)
+    (1.0, 0.0)
+    """
+    return round(min(WORST, max(0.0, error - max(floor or 0.0, 2.5 * chance)) / bad), 9)
 
 
 class Side:
@@ -56,6 +66,12 @@ class Side:
         return (pick(half) if half else {}), (pick(apart) if apart else {})
 
     @property
+    def chance(self) -> float:
+        """The standard deviation of a difference of means of both tables, of something with variance 1."""
+        rows = self.line.get("compared_rows", {})
+        return math.sqrt(sum(1 / max(1, rows.get(key, 1)) for key in ("real", "synthetic")))
+
+    @property
     def made(self) -> Figures:
         found: Figures = self.line["synthetic"]
         return found
@@ -69,3 +85,14 @@ def percent(part: float) -> str:
     if part > 0.99 and part < 1:
         return f"{100 * part:.3g} %"
     return f"{100 * part:.2g} %" if part < 0.0995 else f"{100 * part:.0f} %"
+
+
+def amount(value: float | str) -> str:
+    """A value of a column as a sentence has it.
+
+    >>> amount(0.465661), amount(3875680.0), amount("2019-07-23")
+    ('0.465661', '3,875,680', '2019-07-23')
+    """
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"

@@ -218,7 +218,9 @@ def judge(
         metric = METRICS[name]
         most = min((rows for rows in (metric.most, wanted.most) if rows is not None), default=None)
         line: dict[str, Any] = {"formula": metric.formula}
-        if most is not None and max(len(real), len(synthetic)) > most:
+        sizes = {"real": len(real), "synthetic": len(synthetic)}
+        line["compared_rows"] = {key: min(rows, most or rows) for key, rows in sizes.items()}
+        if line["compared_rows"] != sizes:
             line["sample_rows"] = most
         if metric.knows_references:
             known = metric.compare(real.at_most(most), synthetic.at_most(most), domain)

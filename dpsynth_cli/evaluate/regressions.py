@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.cuts import kinds
 from dpsynth_cli.evaluate.marginals import paired
-from dpsynth_cli.evaluate.scales import missing, share
+from dpsynth_cli.evaluate.scales import known, missing, share
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
@@ -111,9 +111,8 @@ class _Features:
             count += len(self.places[column.name])
         for column in categories:
             codes = table.codes[column.name]
-            times = np.bincount(codes, minlength=column.codes)[: column.size]
-            order = np.argsort(-times, kind="stable")[:top]
-            kept = order[times[order] > 0][1:]
+            labels, times = np.unique(known(codes, column), return_counts=True)
+            kept = labels[np.argsort(-times, kind="stable")[1:top]]
             self._blocks.append((column.name, codes, kept))
             self.places[column.name] = list(range(count, count + len(kept)))
             count += len(kept)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.finding import Figures, Finding, Key, Side, percent, weighed
+from dpsynth_cli.evaluate.finding import Figures, Finding, Key, Side, amount, percent, weighed
 
 LINKED = 0.2  # a correlation, or the effect of a group, that an analyst would look at
 FITTED = 0.1  # such an R^2
@@ -30,7 +30,9 @@ def follows(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     for own in side.made["follows"]:
         key: Key = tuple(own["columns"])
         error, rows = own["synthetic"] - own["real"], own["rows"] - own["real_rows"]
-        weight = max(weighed(error, split.get(key), 0.15), weighed(rows, half.get(key), 0.05))
+        by_chance = side.chance * math.sqrt(own["real_rows"] * (1 - own["real_rows"]))
+        open_ = weighed(error, split.get(key), 0.15, side.chance * math.sqrt(max(0.0, own["real"])))
+        weight = max(open_, weighed(rows, half.get(key), 0.05, by_chance))
         both = frozenset(key)
         if both in found and found[both].weight >= weight:
             continue
@@ -74,6 +76,27 @@ def _half(floor: float | None) -> str:
     return "" if floor is None else f" (half of the real rows against the other: {percent(floor)})"
 
 
+def associations(metrics: Figures, domain: Domain) -> Iterator[Finding]:
+    """Pairs of categories that have to do with each other, really or in the synthetic rows."""
+    side = Side(metrics, "relations")
+    if not side:
+        return
+
+    def errors(one: Figures) -> dict[Key, float]:
+        return {tuple(o["columns"]): abs(o["synthetic"] - o["real"]) for o in one["associations"]}
+
+    split, apart = side.by(errors)
+    for own in side.made["associations"]:
+        real, made = own["real"], own["synthetic"]
+        if max(real, made) < LINKED:
+            continue
+        a, b = key = tuple(own["columns"])
+        error = abs(real - made)
+        words = f"{a} and {b}: their association (Cramer's V) is {made:.2f}, really {real:.2f}."
+        weight = weighed(error, split.get(key), _lost(real, 0.2), side.chance)
+        yield Finding("association", key, weight, words, error, real, made, split.get(key), apart.get(key))
+
+
 def together(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     """Values that are missing together; a pair of columns is one finding, by the worse direction."""
     side = Side(metrics, "relations")
@@ -106,6 +129,11 @@ def together(metrics: Figures, domain: Domain) -> Iterator[Finding]:
     yield from found.values()
 
 
+def _lost(real: float, bad: float) -> float:
+    """What counts as broken of an effect: so much, or two thirds of a small one."""
+    return min(bad, 2 / 3 * max(abs(real), FITTED))
+
+
 # --- numbers ----------------------------------------------------------------------------------------------
 
 
@@ -120,7 +148,7 @@ def correlations(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             continue
         key, error = (a, b), abs(real - made)
         words = f"{a} and {b}: the rank correlation is {made:.2f}, really {real:.2f}."
-        weight = weighed(error, split.get(key), 0.2)
+        weight = weighed(error, split.get(key), _lost(real, 0.2), side.chance * (1 - real**2))
         yield Finding("correlation", key, weight, words, error, real, made, split.get(key), apart.get(key))
 
 
@@ -143,8 +171,9 @@ def regressions(metrics: Figures, domain: Domain) -> Iterator[Finding]:
             "variance, "
             f"really {percent(own['real'])}."
         )
-        key = (name,)
-        weight = weighed(error, split.get(key), 0.15)
+        key, fit = (name,), own["real"]
+        by_chance = side.chance * 2 * math.sqrt(fit) * (1 - fit)
+        weight = weighed(error, split.get(key), _lost(fit, 0.15), by_chance)
         yield Finding(
             "regression",
             key,
@@ -169,7 +198,10 @@ def group_means(metrics: Figures, domain: Domain) -> Iterator[Finding]:
         if real < LINKED:
             continue
         a, b = key = tuple(own["columns"])
-        weight = max(weighed(own["error"], split.get(key), 0.25), weighed(real - made, split.get(key), 0.2))
+        weight = max(
+            weighed(own["error"], split.get(key), 0.25, side.chance / 2),
+            weighed(real - made, split.get(key), _lost(real, 0.2), side.chance),
+        )
         words = f"mean of {b} by {a}: off by {own['error']:.2g} standard deviations of {b} on average"
         if made < real / 2:
             words += ", and the groups hardly differ any more"
@@ -185,7 +217,7 @@ def _group_words(means: list[Figures]) -> str:
     if not numbers:
         return ""
     worst = max(numbers, key=lambda one: abs(one["real"] - one["synthetic"]) * one["share"] ** 0.5)
-    return f"; {worst['group']}: {worst['synthetic']:.4g} instead of {worst['real']:.4g}"
+    return f"; {worst['group']}: {amount(worst['synthetic'])} instead of {amount(worst['real'])}"
 
 
 # --- tables -----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ never occur, values that are missing together."""
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, permutations
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.cuts import PARTS, CutTables, kinds
+from dpsynth_cli.evaluate.cuts import DENSE, PARTS, CutTables, kinds
 from dpsynth_cli.evaluate.marginals import paired
 from dpsynth_cli.evaluate.scales import missing, share
 from dpsynth_cli.evaluate.tables import Table
@@ -25,7 +26,7 @@ def relation_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]
     few = Domain(paired(domain))
     cells = CutTables(real, (real, other), few, PARTS[2])
     follows, never = _follows(cells, few), _never(cells, real, few)
-    gone = _missing_together(real, other, few)
+    gone, linked = _missing_together(real, other, few), _associations(cells, real, few)
     return {
         "determined": _mean([one["synthetic"] - one["real"] for one in follows]),
         "impossible": _mean([one["share"] for one in never]),
@@ -33,6 +34,7 @@ def relation_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]
         "follows": follows,
         "never": never,
         "missing_together": gone,
+        "associations": linked,
     }
 
 
@@ -109,6 +111,40 @@ def _never(cells: CutTables, real: Table, domain: Domain) -> list[dict[str, Any]
             }
         )
     return found
+
+
+def _associations(cells: CutTables, real: Table, domain: Domain) -> list[dict[str, Any]]:
+    """Pairs of categories: Cramer's V of their cross-table, over rows that have both."""
+    found = []
+    for a, b in combinations([column.name for column in kinds(real, domain)[0]], 2):
+        shape = cells.sizes[a], cells.sizes[b]
+        if shape[0] * shape[1] > DENSE:
+            continue
+        counts = [
+            np.bincount(own[a] * shape[1] + own[b], minlength=shape[0] * shape[1]) for own in cells.cells
+        ]
+        v = [cramers_v(own.reshape(shape)[:-2, :-2]) for own in counts]  # of values that real rows have
+        found.append({"columns": [a, b], "real": v[0], "synthetic": v[1]})
+    return found
+
+
+def cramers_v(counts: NDArray[np.int64]) -> float:
+    """The association in a cross-table, from 0 to 1, less what chance alone would show.
+
+    >>> cramers_v(np.array([[50, 0], [0, 50]])), cramers_v(np.array([[25, 25], [25, 25]]))
+    (1.0, 0.0)
+    """
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    r, c = counts.shape
+    if min(r, c) < 2:
+        return 0.0
+    n = counts.sum()
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    squared = float(((counts - expected) ** 2 / expected).sum()) / n
+    chance = (r - 1) * (c - 1) / n
+    if squared <= chance:
+        return 0.0
+    return float(min(1.0, math.sqrt((squared - chance) / max(1e-9, min(r, c) - 1 - chance))))
 
 
 def _missing_together(real: Table, other: Table, domain: Domain) -> list[dict[str, Any]]:

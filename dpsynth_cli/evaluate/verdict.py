@@ -8,12 +8,13 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate import column_findings, relation_findings
-from dpsynth_cli.evaluate.finding import Figures, Finding
+from dpsynth_cli.evaluate.finding import WORST, Figures, Finding
 
 RELIED_ON = (
     column_findings.columns,
     relation_findings.follows,
     relation_findings.never,
+    relation_findings.associations,
     relation_findings.together,
     relation_findings.correlations,
     relation_findings.regressions,
@@ -23,8 +24,14 @@ RELIED_ON = (
 )
 BROKEN, WEAKER = 1.0, 0.4  # weights from which
 LISTED = 200  # findings, at most: the worst
-JUNK = 0.05  # of a column's cells: broken from here
-LINKS = ("follows", "never", "correlation", "group means")  # which say of a pair what its table says too
+JUNK, DEAD = 0.05, 0.5  # of a column's cells: broken, and dead, from here
+LINKS = (
+    "follows",
+    "never",
+    "association",
+    "correlation",
+    "group means",
+)  # which say of a pair what its table says too
 
 
 def verdict(metrics: Figures, domain: Domain, problems: Mapping[str, Figures]) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def _found(metrics: Figures, domain: Domain, problems: Mapping[str, Figures]) ->
     for finding in found:
         columns = frozenset(finding.columns)
         covered = finding.kind in ("pair", "triple") and any(own <= columns for own in said)
-        follows = finding.kind == "never" and any(
+        follows = finding.kind in ("never", "association") and any(
             one.kind == "follows" and one.weight >= WEAKER and frozenset(one.columns) == columns
             for one in found
         )
@@ -71,10 +78,15 @@ def _junk(domain: Domain, problems: Mapping[str, Figures]) -> Iterator[Finding]:
             if counts and words:
                 share = junk(counts, column) / rows or 1.0
                 said = f"In the {which} file, {words[0]}"
-                yield Finding("junk", (column.name,), share / JUNK + 1, said, share)
+                yield Finding("junk", (column.name,), _weight(share), said, share)
         for ruined in told({**counted, "columns": {}}, domain):
             share = counted["ruined"] / rows
-            yield Finding("junk", (), share / JUNK + 1, f"In the {which} file, {ruined}", share)
+            yield Finding("junk", (), _weight(share), f"In the {which} file, {ruined}", share)
+
+
+def _weight(junk: float) -> float:
+    """Of a part of cells that are junk: before all else if most of them are."""
+    return WORST + junk if junk > DEAD else 1 + junk / JUNK
 
 
 def _summary(found: list[Finding], counts: Mapping[str, int]) -> list[str]:
@@ -85,7 +97,9 @@ def _summary(found: list[Finding], counts: Mapping[str, int]) -> list[str]:
         f"Of {whole:,} things in the real table that an analyst would rely on, {counts['holds']:,} hold, "
         f"{counts['weaker']:,} are weaker and {counts['broken']:,} are broken."
     ]
-    dead = sorted({one.columns[0] for one in found if one.kind == "junk" and one.columns and one.error > 0.5})
+    dead = sorted(
+        {one.columns[0] for one in found if one.kind == "junk" and one.columns and one.error > DEAD}
+    )
     if dead:
         said.insert(
             0,
@@ -107,6 +121,7 @@ WORDS = {
     "follows": "columns that follow from others",
     "never": "combinations that never occur",
     "together": "values missing together",
+    "association": "associations of categories",
     "correlation": "correlations",
     "regression": "regressions",
     "group means": "group means",

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numbers import exact
@@ -167,7 +168,7 @@ def test_what_is_left_out_has_its_default() -> None:
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
+        "evaluate": {"metrics": list(QUICK), "epsilon": None, "target": None},
         "strict": False,
     }
 
@@ -195,7 +196,7 @@ def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
         "rows": None,
         "privacy": {"dataset": "t"},
         "mechanism": with_budget["mechanism"] | {"split": {}},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "target": None},
+        "evaluate": {"metrics": list(QUICK), "target": None},
     }
     assert from_document(spec.effective, registry=groups) == spec
 
