@@ -29,7 +29,10 @@ def figures() -> dict[str, float]:
         found[f"{what}, to"] = risk.ci[1]
         found[f"{what}, of released"] = evaluator.results(confidence_level=0.95).attack_rate.value
 
-    for what, mode, columns in (("single out, 1 column", "univariate", 1), ("3 columns", "multivariate", 3)):
+    for what, mode, columns in (
+        ("single out, 1 column", "univariate", 1),
+        ("single out, 3 columns", "multivariate", 3),
+    ):
         evaluator = SinglingOutEvaluator(
             released, made, attacks, n_cols=min(columns, len(names)), control=held_out, seed=0
         )

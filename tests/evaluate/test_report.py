@@ -184,7 +184,7 @@ def test_the_verdict_comes_first_and_worst_first(dpsynth, tmp_path):
     text = Strict(page).text
     order = ["How good is it?", "Of 3 things", "1 broken", "1 weaker", "1 hold", "the <b>rows</b> break",
              "really 0.98", "The guarantee", "What does not hold, worst first", "the <b>rows</b> break",
-             "What holds", "How the column is distributed", "price"]  # fmt: skip
+             "What holds", "Columns by themselves", "price"]  # fmt: skip
     at = text.index("Receipts: check")  # past the contents
     for words in order:
         at = text.index(words, at)

@@ -8,24 +8,11 @@ from typing import Any
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.report.markup import facts, items, paragraph, percent, section, table, text
 from dpsynth_cli.evaluate.report.units import number
+from dpsynth_cli.evaluate.verdict import WORDS
 
 STATES = ("broken", "weaker", "holds")
 CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from here it is broken
 FIRST, MOST_FINDINGS, MOST_TABLES, MOST_NAMES = 3, 20, 25, 24  # that are shown
-RELIED_ON = {  # by the kind of a finding
-    "junk": "Cells as declared",
-    "column": "How the column is distributed",
-    "missing": "How much is missing",
-    "follows": "One follows from the other",
-    "never": "Combinations that never occur",
-    "together": "Missing together",
-    "correlation": "Rank correlation",
-    "regression": "Regression on all other columns",
-    "group means": "Means by group",
-    "pair": "Table of two columns",
-    "triple": "Table of three columns",
-    "precision": "Different values and decimals",
-}
 MEASURED_NOTHING = (
     "No error was measured publicly. How far this table is from the real one cannot be told from these "
     "files: an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the "
@@ -98,9 +85,13 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
             good.setdefault(found["kind"], {})[" and ".join(found["columns"])] = None
     parts = ["<h3>What does not hold, worst first</h3>", _list(bad, True) or paragraph("Nothing was found.")]
     if good:
-        rows = [(RELIED_ON.get(kind, kind), _few(list(names))) for kind, names in good.items()]
+        rows = [(_capital(WORDS.get(kind, kind)), _few(list(names))) for kind, names in good.items()]
         parts += ["<h3>What holds</h3>", facts(rows)]
     return "".join(parts)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _few(names: Sequence[str]) -> str:
