@@ -89,7 +89,7 @@ def lines(
     given: argparse.Namespace, judge: str, files: Mapping[str, Path], described: Path
 ) -> Iterator[Finding]:
     """What one judge says of each table to be judged."""
-    python = environments(given) / judge / "bin" / "python"
+    python = environments(given).absolute() / judge / "bin" / "python"
     if not python.exists():
         yield f"{judge}: no environment (python -m benchmarks judges install)."
         return
@@ -98,8 +98,9 @@ def lines(
         # A judge may look for updates or send what it was used for: it is told not to.
         quiet = os.environ | {"DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
         ran = subprocess.run(
-            [*map(str, command), str(described), str(given.most)],
+            [*(str(Path(word).absolute()) for word in (*command, described)), str(given.most)],
             capture_output=True, text=True, timeout=LONGEST, env=quiet, check=False,
+            cwd=given.folder,  # some write files where they are
         )  # fmt: skip
         if ran.returncode:
             progress(ran.stderr[-2000:])

@@ -52,7 +52,7 @@ def read(path: str, kinds: dict[str, str]) -> pd.DataFrame:
             stamps = pd.to_datetime(frame[name].replace("", None), errors="coerce")
             frame[name] = (stamps - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
         else:
-            frame[name] = pd.to_numeric(frame[name].replace("", None), errors="coerce")
+            frame[name] = pd.to_numeric(frame[name].replace("", None), errors="coerce").astype("float64")
     return frame
 
 
