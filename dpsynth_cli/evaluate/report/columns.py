@@ -117,7 +117,7 @@ def summary(own: Floats, column: Column) -> dict[str, str]:
         return dict.fromkeys((*LEVELS, "mean"), "")
     at = np.quantile(own, list(LEVELS.values()), method="inverted_cdf")
     found = {name: said(float(value), column) for name, value in zip(LEVELS, at, strict=True)}
-    return found | {"mean": said(float(own.mean()), column)}
+    return found | {"mean": said(float((own / len(own)).sum()), column)}
 
 
 def _line(tables: Sequence[Table], column: Column) -> list[str]:

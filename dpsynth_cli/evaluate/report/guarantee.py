@@ -124,13 +124,14 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         "files: more rows, tables, models.",
         "What was asked of the data, with which noise, is in the transcript. Anybody can rebuild the file "
         "from it.",
-        "Names, bounds and categories of columns were declared beforehand, not taken from the data.",
+        "Names, bounds and categories of columns were declared or paid for, never taken from the data "
+        "unnoticed.",
     ]
     does_not = [
         *(
             [
-                f"It protects {unit}. Somebody with several rows has less: of k rows, k times this epsilon, "
-                "unless the rows were limited beforehand."
+                f"It protects {unit}. Somebody with several rows has less: for k rows the epsilon is up to k "
+                "times as large (and a delta grows too), unless their rows were limited beforehand."
             ]
             if unit.startswith(("one row", "one event"))
             else []

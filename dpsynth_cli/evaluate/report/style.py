@@ -97,6 +97,7 @@ svg { display: block; width: 100%; height: 6.5rem; border-bottom: 1px solid var(
 @media print { @page { margin: 14mm; } nav { display: none; }
   body { padding: 0; max-width: none; font-size: 10pt; }
   h2, h3 { break-after: avoid; } tr, .box { break-inside: avoid; }
-  .grid { grid-template-columns: repeat(2, 1fr); } a { color: inherit; text-decoration: none; }
+  .grid { display: block; columns: 2; column-gap: 8mm; } p:has(+ table) { break-after: avoid; }
+  figure { margin-bottom: 5mm; } a { color: inherit; text-decoration: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """

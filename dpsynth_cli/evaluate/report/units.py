@@ -33,6 +33,7 @@ TIMES = {  # seconds: what they are
 }
 MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 60_000, 120_000)
 DAYS = 2  # in columns that span more, times are told to the minute
+EXACT, SMALLEST, LARGEST = 2.0**50, 1e-290, 1e307  # where steps are still steps
 TAIL, FAR = 0.005, 3.0  # parts of the rows at the ends that may be cut off where they are so much farther out
 KINDS = {
     "continuous": "number",
@@ -130,27 +131,31 @@ def even_cut(tables: Sequence[Floats], column: Column) -> Cut:
     low, high = (float(known.min()), float(known.max())) if len(known) else (float(column.lower),) * 2
     if len(known):
         near, far = (float(v) for v in np.quantile(known, [TAIL, 1 - TAIL], method="inverted_cdf"))
-        if 0 < FAR * (far - near) < high - low:
+        if 0 < FAR * (far / 8 - near / 8) < high / 8 - low / 8:  # a difference may be beyond floats
             low, high = near, far
     if column.type in ("date", "datetime"):
         return _times(low, high, column)
     whole = column.type == "integer"
-    step = 1.0 if whole and high - low < WHOLE else _step((high - low) / CELLS)
-    grid = (float(column.upper) - float(column.lower)) / GRID if column.type == "continuous" else 0.0
+    step = 1.0 if whole and high - low < WHOLE else _step(high / CELLS - low / CELLS)
+    grid = float(column.upper) / GRID - float(column.lower) / GRID if column.type == "continuous" else 0.0
     return Cut(_multiples(low, high, step), number(step), min(grid, step / 4))
 
 
 def _multiples(low: float, high: float, step: float) -> Floats:
-    first = math.floor(low / step)
-    return np.arange(first, math.floor(high / step) + 2, dtype=np.float64) * step
+    """The multiples of a step around two numbers; where floats are too coarse for that, others."""
+    first, last = low / step, high / step
+    if max(abs(first), abs(last)) < EXACT and abs(high) < LARGEST:
+        return np.arange(math.floor(first), math.floor(last) + 2, dtype=np.float64) * step
+    above = min(np.nextafter(high, math.inf), np.finfo(np.float64).max)
+    return np.unique(np.append(low / 2 + np.linspace(0, 1, CELLS) * (high / 2 - low / 2) + low / 2, above))
 
 
 def _step(least: float) -> float:
     """The smallest round step that is not below `least`."""
-    if not least > 0:
+    if not least > SMALLEST:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10, 20) if m * power >= least * (1 - 1e-9))
 
 
 def _times(low: float, high: float, column: Column) -> Cut:
@@ -176,7 +181,7 @@ def ends(cut: Cut, column: Column) -> tuple[str, str, str]:
     """Words for the two ends of a drawing and its middle."""
     whole = column.type in ("integer", "date")
     first, last = float(cut.edges[0]), float(cut.edges[-1]) - whole
-    middle = math.floor((first + last) / 2) if whole else (first + last) / 2
+    middle = math.floor((first + last) / 2) if whole else first / 2 + last / 2
     return said(first, column), said(middle, column), said(last, column)
 
 
