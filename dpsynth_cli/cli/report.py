@@ -39,7 +39,7 @@ def command(
     """
     from dpsynth_cli.domain import CsvOptions
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.files import read_table
+    from dpsynth_cli.evaluate.files import read_table, real_rows
     from dpsynth_cli.evaluate.report.page import Shown, page
     from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.publish import write_file
@@ -62,12 +62,12 @@ def command(
     made_at = synthetic or str(path.parent / document["output"]["file"])
     real_at = real or document.get("input", "")
     with progress_bar(quiet) as progress:
-        made = read_table(made_at, spec.domain, CsvOptions(), SAMPLE_ROWS, progress)
+        made = read_table(made_at, spec.released, CsvOptions(), SAMPLE_ROWS, progress)
         truth, why = None, ""
         if steward:
             try:
                 kept = real_at not in ("", "-")
-                truth = read_table(real_at, spec.domain, spec.csv, SAMPLE_ROWS, progress) if kept else None
+                truth = real_rows(real_at, spec, SAMPLE_ROWS, progress) if kept else None
             except FileError:
                 if real:
                     raise
@@ -76,7 +76,10 @@ def command(
     name = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
     page_at = Path(output) if output else path.parent / f"{name}.report{'' if steward else '.public'}.html"
     signature = named_keys(path) if path.name != name else None
-    text = page(Shown(document, spec.domain, made, truth, name, why, signature))
+    relations = spec.stated.relations
+    rules = [rule.words for rule in relations.kept]
+    computed = [one.column.name for one in relations.computed]
+    text = page(Shown(document, spec.released, made, truth, name, why, signature, rules, computed))
     write_file(page_at, text.encode(), 0o600 if steward else 0o644)
     if not quiet:
         keep = "confidential: keep it" if steward else "may be published"

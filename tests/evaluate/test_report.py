@@ -235,24 +235,6 @@ def test_a_weak_promise_is_called_weak(dpsynth, tmp_path):
         assert words in Strict(made.pages(dpsynth, tmp_path)[1]).text
 
 
-def test_a_release_by_groups_promises_no_epsilon(dpsynth, tmp_path):
-    (tmp_path / "d.csv").write_text("a,b\n" + "".join(f"{i % 7},{i % 3}\n" for i in range(100)))
-    (tmp_path / "s.yaml").write_text(
-        "dpsynth: 1\nname: g\ninput: d.csv\noutput: out/g.csv\n"
-        "mechanism: {name: microaggregation, guarantee: groups, group_size: 5}\n"
-        "columns: {a: {type: integer, bounds: [0, 9]}, b: {type: integer, bounds: [0, 9]}}\n"
-    )
-    ran = dpsynth("release", "s.yaml")
-    assert ran.code == 0, ran.err
-    for words in ([], ["--public"]):
-        ran = dpsynth("report", "out/g.audit.json", *words)
-        assert ran.code == 0, ran.err
-    text = Strict((tmp_path / "out/g.report.public.html").read_text()).text
-    assert "not differentially private" in text
-    assert "odds" not in text
-    assert "Where the budget went" not in text
-
-
 def test_receipts_name_the_signature_and_how_to_check_it(dpsynth, tmp_path):
     made.write(tmp_path, 3)
     assert "The release is not signed." in made.pages(dpsynth, tmp_path)[1]

@@ -135,3 +135,46 @@ def test_a_cross_table_has_the_shares_of_each_line_and_short_labels():
     assert "25 % 50 % 75 % 50 %" in Strict(beside).text  # synthetic, real; synthetic, real
     assert "rgba(var(--less), 0.350)" in beside
     assert "rgba(var(--more), 0.350)" in beside
+
+
+def test_rules_and_computed_columns_are_on_the_tin(dpsynth, tmp_path):
+    (tmp_path / "d.csv").write_text(
+        "at,until,hour\n" + "".join(f"{i},{i + 5},{i // 10}\n" for i in range(90))
+    )
+    (tmp_path / "s.yaml").write_text(
+        "dpsynth: 1\nname: d\ninput: d.csv\noutput: out/d.csv\nprivacy: {epsilon: 5}\n"
+        "mechanism: {name: marginals}\n"
+        "columns: {at: {type: integer, bounds: [0, 99]}, until: {type: integer, bounds: [0, 99]}}\n"
+        "derive: {hour: at // 10, long: until - at > 30}\nrules: {always: [at <= until]}\n"
+    )
+    ran = dpsynth("release", "s.yaml")
+    assert ran.code == 0, ran.err
+    for words in ([], ["--public"]):
+        ran = dpsynth("report", "out/d.audit.json", *words)
+        assert ran.code == 0, ran.err
+    steward, public = (Strict((tmp_path / f"out/d.report{k}.html").read_text()) for k in ("", ".public"))
+    for page in (steward, public):
+        assert "Every row keeps these rules:" in page.text
+        assert "at <= until" in page.text
+        assert "These columns are computed from others of the same row: hour; long." in page.text
+        assert "long yes or no" in page.text
+    drawn = [a["class"] for tag, a in steward.tags if tag == "polyline"]
+    assert drawn == ["real"] * 3  # at, until, hour: the input has no column long
+
+
+def test_a_release_by_groups_promises_no_epsilon(dpsynth, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n" + "".join(f"{i % 7},{i % 3}\n" for i in range(100)))
+    (tmp_path / "s.yaml").write_text(
+        "dpsynth: 1\nname: g\ninput: d.csv\noutput: out/g.csv\n"
+        "mechanism: {name: microaggregation, guarantee: groups, group_size: 5}\n"
+        "columns: {a: {type: integer, bounds: [0, 9]}, b: {type: integer, bounds: [0, 9]}}\n"
+    )
+    ran = dpsynth("release", "s.yaml")
+    assert ran.code == 0, ran.err
+    for words in ([], ["--public"]):
+        ran = dpsynth("report", "out/g.audit.json", *words)
+        assert ran.code == 0, ran.err
+    text = Strict((tmp_path / "out/g.report.public.html").read_text()).text
+    assert "not differentially private" in text
+    assert "odds" not in text
+    assert "Where the budget went" not in text

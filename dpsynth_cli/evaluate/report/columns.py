@@ -26,18 +26,23 @@ def columns(
     `errors` has words about a column's measured error; where there are too many columns, those with such
     words, in their order, are drawn first.
     """
-    tables = [synthetic] if real is None else [synthetic, real]
+
+    def tables(column: Column) -> list[Table]:
+        """A computed column may not be in the real table."""
+        return [synthetic] if real is None or column.name not in real.codes else [synthetic, real]
+
     every = [column.name for column in domain]
     first = sorted(every, key=lambda name: list(errors).index(name) if name in errors else len(every))
     drawn = set(every if len(every) <= DRAWN else first[:DRAWN])
-    figures = "".join(_figure(tables, c, errors.get(c.name, "")) for c in domain if c.name in drawn)
-    others = [_line(tables, column) for column in domain if column.name not in drawn]
+    figures = "".join(_figure(tables(c), c, errors.get(c.name, "")) for c in domain if c.name in drawn)
+    others = [_line(tables(column), column) for column in domain if column.name not in drawn]
     key = "Areas are synthetic rows. " if real is None else "Areas are synthetic rows, lines are real rows. "
     key += "5 % of the rows are at or below the first number, half at or below the second. "
     if others:
         which = "with the largest errors" if errors else "that were declared first"
         key += f"Drawn are {DRAWN} columns of {len(every)}, those {which}; the others are in a table below. "
     heading = ["column", "kind", "synthetic values", "missing", *(["real values"] if real else [])]
+    others = [line[: len(heading)] for line in others]
     rest = f"<h3>The other columns</h3>{table(heading, others, [3], names=[0, 2, 4])}" if others else ""
     return section(
         "columns", "Columns", paragraph(key + note, "small"), f'<div class="grid">{figures}</div>', rest
@@ -124,7 +129,13 @@ def _line(tables: Sequence[Table], column: Column) -> list[str]:
     gone = [share(missing(t.codes[column.name], column)) for t in tables]
     words = [_in_short(t, column) for t in tables]
     absent = percent(gone[0]) + (f" (real {percent(gone[1])})" if len(gone) > 1 and column.nullable else "")
-    return [column.name, KINDS[column.type], words[0], absent if column.nullable else "", *words[1:]]
+    return [
+        column.name,
+        KINDS[column.type],
+        words[0],
+        absent if column.nullable else "",
+        *(words[1:] or [""]),
+    ]
 
 
 def _in_short(own: Table, column: Column) -> str:

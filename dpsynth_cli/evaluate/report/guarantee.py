@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpsynth_cli.evaluate.report.markup import items, paragraph, percent, section, table
+from dpsynth_cli.evaluate.report.markup import few, items, paragraph, percent, section, table
 from dpsynth_cli.mechanisms.registry import mechanisms
 
 BELIEFS = (0.01, 0.1, 0.5)
@@ -105,10 +105,14 @@ def _of(rate: float) -> str:
     return f"{base * rate:.4g} of {base:,}"
 
 
-def on_the_tin(audit: Mapping[str, Any]) -> str:
+def on_the_tin(audit: Mapping[str, Any], kept: Sequence[str] = (), computed: Sequence[str] = ()) -> str:
     """What the label says: what may be relied on, and what may not."""
     promised = audit["guarantee"]
     does, does_not = _groups() if "epsilon" not in promised else _private(audit, promised)
+    if kept:
+        does.append(f"Every row keeps these rules: {few(kept)}.")
+    if computed:
+        does.append(f"These columns are computed from others of the same row: {few(computed)}.")
     return (
         '<div class="two"><div class="box holds"><h3>What you may rely on</h3>'
         f'{items(does)}</div><div class="box weaker"><h3>What you may not</h3>{items(does_not)}</div></div>'

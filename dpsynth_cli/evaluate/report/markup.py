@@ -13,6 +13,7 @@ from html import escape
 from dpsynth_cli.questions import Floats
 
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#999999")
+NAMES = 24  # of a list, at most
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
 )
@@ -54,6 +55,16 @@ def items(lines: Iterable[object], kind: str = "") -> str:
     """A list of sentences."""
     inside = "".join(f"<li>{text(line)}</li>" for line in lines)
     return f'<ul class="{kind}">{inside}</ul>' if inside else ""
+
+
+def few(names: Sequence[str]) -> str:
+    """Names as a list, as many as can be read.
+
+    >>> few(["age", "sex"])
+    'age; sex'
+    """
+    more = f"; and {len(names) - NAMES:,} more" if len(names) > NAMES else ""
+    return "; ".join(names[:NAMES]) + more
 
 
 def facts(rows: Sequence[tuple[str, object]], kind: str = "facts") -> str:

@@ -28,7 +28,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 class Shown:
     """What a page is made from; `real` and what is confidential in the audit only for the steward.
 
-    `name` is that of the release's files; `signature` their signature's file and the keys it names.
+    `name` is that of the release's files; `signature` their signature's file and the keys it names; `kept`
+    are rules that every row keeps, `computed` columns that follow from others of their row, by the spec.
     """
 
     audit: Mapping[str, Any]
@@ -38,6 +39,8 @@ class Shown:
     name: str
     note: str = ""
     signature: tuple[str, Sequence[str]] | None = None
+    kept: Sequence[str] = ()
+    computed: Sequence[str] = ()
 
 
 def page(shown: Shown) -> str:
@@ -51,7 +54,12 @@ def page(shown: Shown) -> str:
         verdict(audit, domain),
         not_as_declared(audit, domain),
         guarantee(audit),
-        section("holds", "What holds, and what does not", on_the_tin(audit), holds(audit)),
+        section(
+            "holds",
+            "What holds, and what does not",
+            on_the_tin(audit, shown.kept, shown.computed),
+            holds(audit),
+        ),
         budget(audit),
         columns(domain, shown.synthetic, shown.real, shown.note, _column_errors(audit)),
         pairs(domain, audit, shown.synthetic, shown.real),

@@ -97,7 +97,8 @@ def _measured(audit: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _cross(a: Column, b: Column, synthetic: Table, real: Table | None) -> str:
-    tables = [synthetic] if real is None else [synthetic, real]
+    beside = real is not None and {a.name, b.name} <= set(real.codes)
+    tables = [synthetic, real] if real is not None and beside else [synthetic]
     by = tables[-1]  # cut by the real table where it may be looked at
     lines, line_words = _cells(a, tables, by, LINES)
     cells, cell_names = _cells(b, tables, by, CELLS)

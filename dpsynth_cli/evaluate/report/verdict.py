@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.report.markup import facts, items, paragraph, percent, section, table, text
+from dpsynth_cli.evaluate.report.markup import facts, few, items, paragraph, percent, section, table, text
 from dpsynth_cli.evaluate.report.units import number
 from dpsynth_cli.evaluate.verdict import WORDS
 
 STATES = ("broken", "weaker", "holds")
 CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from here it is broken
-FIRST, MOST_FINDINGS, MOST_TABLES, MOST_NAMES = 3, 20, 25, 24  # that are shown
+FIRST, MOST_FINDINGS, MOST_TABLES = 3, 20, 25  # that are shown
 MEASURED_NOTHING = (
     "No error was measured publicly. How far this table is from the real one cannot be told from these "
     "files: an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the "
@@ -85,23 +85,13 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
             good.setdefault(found["kind"], {})[" and ".join(found["columns"])] = None
     parts = ["<h3>What does not hold, worst first</h3>", _list(bad, True) or paragraph("Nothing was found.")]
     if good:
-        rows = [(_capital(WORDS.get(kind, kind)), _few(list(names))) for kind, names in good.items()]
+        rows = [(_capital(WORDS.get(kind, kind)), few(list(names))) for kind, names in good.items()]
         parts += ["<h3>What holds</h3>", facts(rows)]
     return "".join(parts)
 
 
 def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _few(names: Sequence[str]) -> str:
-    """Names as a list, as many as can be read.
-
-    >>> _few(["age", "sex"])
-    'age; sex'
-    """
-    more = f"; and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    return "; ".join(names[:MOST_NAMES]) + more
 
 
 def _list(findings: Sequence[Mapping[str, Any]], figures: bool) -> str:
@@ -233,7 +223,7 @@ def _paid_tables(audit: Mapping[str, Any]) -> str:
     rest = paragraph(f"And {more:,} more with smaller errors, in the audit.", "small") if more else ""
     unclear = [name for name, line in found if not clear(line)]
     if unclear:
-        rest += facts([("Errors that are not above their noise", _few(unclear))])
+        rest += facts([("Errors that are not above their noise", few(unclear))])
     head = ("columns", "rows that would have to change", "which is")
     listed = table(head, rows, [1]) if rows else ""
     return f"<h3>Errors that were measured and paid for, worst first</h3>{listed}{rest}"
