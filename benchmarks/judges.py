@@ -31,7 +31,6 @@ import benchmarks.tables as tables
 from benchmarks.harness import Finding, need, progress, real_tables, releases
 
 HERE = Path(__file__).resolve().parent / "outside"
-HEADING = "## Outside judges"
 JUDGES = {  # by the name of their script: what is installed
     "sdmetrics": "sdmetrics==0.32.0",
     "anonymeter": "anonymeter==1.1.0",
