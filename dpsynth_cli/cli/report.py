@@ -37,7 +37,7 @@ def command(
     From the steward's audit the page is confidential, and shows real distributions beside synthetic ones
     (of at most 200,000 rows); with --public, or from the public audit, it may be published.
     """
-    from dpsynth_cli.domain import CsvOptions
+    from dpsynth_cli.domain import as_written
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.evaluate.report import Shown, page, public_part
@@ -61,7 +61,7 @@ def command(
     made_at = synthetic or str(path.parent / document["output"]["file"])
     real_at = real or document.get("input", "")
     with progress_bar(quiet) as progress:
-        made = read_table(made_at, spec.domain, CsvOptions(), SAMPLE_ROWS, progress)
+        made = read_table(made_at, *as_written(spec.domain, spec.csv), SAMPLE_ROWS, progress)
         truth, why = None, ""
         if steward:
             try:

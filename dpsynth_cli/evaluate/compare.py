@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsynth_cli.domain import CsvOptions
+from dpsynth_cli.domain import as_written
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import read_table
@@ -34,7 +34,7 @@ def compare(
     if metrics is not None and CLASSIFIERS in metrics:
         classifiers.require()
     kept, notes = chosen(NAMES if metrics is None else metrics, domain, target)
-    made = read_table(synthetic, domain, CsvOptions(), rows, progress)
+    made = read_table(synthetic, *as_written(domain, spec.csv), rows, progress)
     truth = read_table(spec.input, domain, spec.csv, rows, progress)
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
     found = judge(truth, made, domain, Judged(kept, target, references), held_out, progress)

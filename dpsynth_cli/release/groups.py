@@ -61,7 +61,9 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
             problems = for_the_steward(counted, spec.domain)
             count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(SAMPLE_ROWS)
-            pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
+            pending = write_table(
+                files.path, spec.domain.columns, made.watching(blocks), count, release_id, spec.csv
+            )
             try:
                 output = {
                     "file": files.output_name,

@@ -21,13 +21,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.disk import sync_folder
-from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.domain import GRID, Column, CsvOptions
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.scales import to_values
 
 GROUP = 2**17  # rows of a Parquet row group
 
@@ -72,8 +72,9 @@ def write_table(
     blocks: Iterable[Mapping[str, NDArray[Any]]],
     rows: int,
     tag: str | None = None,
+    csv: CsvOptions | None = None,
 ) -> Pending:
-    """Write `rows` rows of codes, given in blocks of any size, next to their final place.
+    """Write `rows` rows of codes, given in blocks of any size, next to their final place; CSV as `csv` says.
 
     The name there has the tag in it; writing again with the same tag replaces what a crash left.
     """
@@ -81,9 +82,12 @@ def write_table(
         sink = _Sink(path, tag)
     except OSError as error:
         raise _cannot_write(path, error) from None
-    write = _write_parquet if path.lower().endswith(".parquet") else _write_csv
+    groups = _regrouped(columns, blocks)
     try:
-        written = write(sink, columns, _regrouped(columns, blocks))
+        if path.lower().endswith(".parquet"):
+            written = _write_parquet(sink, columns, groups)
+        else:
+            written = _write_csv(sink, columns, groups, csv or CsvOptions())
         if written != rows:
             raise ValueError(f"the model drew {written} rows instead of {rows}")
         return Pending(path, sink.finish(), rows, sink.temporary or sink.file)
@@ -109,6 +113,11 @@ def decode(codes: NDArray[Any], column: Column) -> pa.Array:
         labels = from_texts(column.categories, pa.string())
         numbers = from_numpy(codes.astype(np.int32), missing)
         return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
+    if column.grid is not None:  # whole numbers below 2^53, divided once: the float64 nearest to the decimal
+        whole_steps = (column.first + codes.astype(np.int64)) * float(column.grid.numerator)
+        return from_numpy(whole_steps / column.grid.denominator, missing)
+    if column.scale != "linear":
+        return from_numpy(to_values(codes, column), missing)
     if column.type == "continuous":
         return from_numpy(_middles(codes, float(column.lower), float(column.upper)), missing)
     steps = int(column.lower) + codes.astype(np.int64) * column.unit
@@ -193,49 +202,18 @@ def _packing(array: pa.Array) -> str:
     return "none" if pa.types.is_floating(array.type) and len(few.unique()) > len(few) // 2 else "snappy"
 
 
-def _write_csv(sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]]) -> int:
-    sink.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
+def _write_csv(
+    sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]], csv: CsvOptions
+) -> int:
+    from dpsynth_cli.release.csv_text import Lines
+
+    lines = Lines(columns, csv)
+    sink.write(lines.head())
     rows = 0
     for arrays in groups:
-        texts = [_text(array, column) for array, column in zip(arrays, columns, strict=True)]
-        if len(columns) == 1:  # many readers skip a blank line
-            texts = [texts[0].fill_null('""')]
-        sink.write(_lines(texts))
+        sink.write(lines.of(arrays))
         rows += len(arrays[0])
     return rows
-
-
-def _lines(texts: list[pa.Array]) -> memoryview:
-    """The lines of a group: cells joined by commas, null as nothing, a newline after each."""
-    nothing, comma, newline = from_texts(("", ",", "\n"), pa.large_string())
-    none = pc.JoinOptions(null_handling="replace", null_replacement="")
-    last = pc.binary_join_element_wise(texts[-1], nothing, newline, options=none)
-    joined = pc.binary_join_element_wise(*texts[:-1], last, comma, options=none)
-    _, offsets, data = joined.buffers()
-    start, end = np.frombuffer(offsets, np.int64)[[joined.offset, joined.offset + len(joined)]]
-    return memoryview(data)[start:end]
-
-
-def _text(array: pa.Array, column: Column) -> pa.Array:
-    if pa.types.is_dictionary(array.type):
-        labels = from_texts([_quoted(label) for label in column.categories], pa.large_string())
-        return labels.take(array.indices)
-    if column.type == "datetime":
-        array = array.cast(pa.timestamp(_resolution(column)))
-    return array.cast(pa.large_string())
-
-
-def _resolution(column: Column) -> str:
-    """The coarsest unit of time that all values of a datetime column are whole in."""
-    step = math.gcd(int(column.lower), column.unit)
-    return "s" if step % SECOND == 0 else "ms" if step % 1000 == 0 else "us"
-
-
-def _quoted(text: str) -> str:
-    """A field of CSV: in quotes if it would be read differently without them."""
-    if text and text == text.strip() and not set(text) & set(',"\r\n') and not text.startswith("\ufeff"):
-        return text
-    return '"' + text.replace('"', '""') + '"'
 
 
 # --- files --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
+from dpsynth_cli.spec.column_formats import OF_TYPE, check, with_format
 from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
 from dpsynth_cli.spec.keys import Key, Schema, Section, object_schema, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of
@@ -47,13 +48,13 @@ NULLABLE = Key(
 )
 
 KEYS: dict[str, tuple[Key, ...]] = {
-    "continuous": (TYPE, _bounds("continuous"), NULLABLE),
-    "integer": (TYPE, _bounds("integer"), NULLABLE),
-    "date": (TYPE, _bounds("date"), NULLABLE),
-    "datetime": (TYPE, _bounds("datetime"), NULLABLE),
-    "ordinal": (TYPE, CATEGORIES, OTHER, NULLABLE),
-    "nominal": (TYPE, CATEGORIES, OTHER, NULLABLE),
-    "boolean": (TYPE, NULLABLE),
+    "continuous": (TYPE, _bounds("continuous"), NULLABLE, *OF_TYPE["continuous"]),
+    "integer": (TYPE, _bounds("integer"), NULLABLE, *OF_TYPE["integer"]),
+    "date": (TYPE, _bounds("date"), NULLABLE, *OF_TYPE["date"]),
+    "datetime": (TYPE, _bounds("datetime"), NULLABLE, *OF_TYPE["datetime"]),
+    "ordinal": (TYPE, CATEGORIES, OTHER, NULLABLE, *OF_TYPE["ordinal"]),
+    "nominal": (TYPE, CATEGORIES, OTHER, NULLABLE, *OF_TYPE["nominal"]),
+    "boolean": (TYPE, NULLABLE, *OF_TYPE["boolean"]),
 }
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
 
@@ -77,16 +78,21 @@ def _column(columns: Reader, name: str) -> Column:
         if not kind:
             declared.expect(key)  # which type it would be right for is not known
         elif key.name not in own:
-            declared.value(replace(key, required=False), _left_out(kind))
+            declared.value(replace(key, required=False), _left_out(kind, key))
         elif key is OTHER:
             values[key.name] = _other(declared, values["categories"])
         else:
             values[key.name] = declared.value(own[key.name])
-    declared.finish()
+    declared.finish(own)
     if kind == "boolean":
         values["categories"] = ("false", "true")
     lower, upper = values.pop("bounds", (0, 0))
-    return Column(name, lower=lower, upper=upper, **values)
+    labels = dict(values.pop("labels", None) or ())
+    values = {
+        key: value for key, value in values.items() if key in own or key in ("type", "nullable", "categories")
+    }
+    column = Column(name, lower=lower, upper=upper, **with_format(values))
+    return check(declared, column, labels) if kind else column
 
 
 def _other(declared: Reader, categories: tuple[str, ...]) -> str | None:
@@ -98,11 +104,14 @@ def _other(declared: Reader, categories: tuple[str, ...]) -> str | None:
     return other
 
 
-def _left_out(kind: str) -> Callable[[Node], None]:
+def _left_out(kind: str, strange: Key) -> Callable[[Node], None]:
     """Refuses a key that this type of column does not have."""
     needs = [key.name for key in KEYS[kind] if key.required and key is not TYPE]
+    others = [other for other, keys in KEYS.items() if strange.name in (key.name for key in keys)]
 
     def read(node: Node) -> None:
+        if not strange.required and strange is not OTHER:
+            raise Wrong(f"left out: columns of type {' and '.join(others)} have it, {kind} has not")
         has = " and ".join(needs) or "neither bounds nor categories"
         raise Wrong(f"left out: a column of type {kind} has {has}")
 

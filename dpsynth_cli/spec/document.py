@@ -6,10 +6,11 @@ import re
 from operator import attrgetter
 from typing import Any
 
+from dpsynth_cli.encodings import ENCODINGS
 from dpsynth_cli.spec.columns import COLUMNS
 from dpsynth_cli.spec.evaluate import EPSILON, EVALUATE
 from dpsynth_cli.spec.keys import Key, Kind, Section, as_it_is, written
-from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, text, whole
+from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, text, whole
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT
 from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
@@ -92,6 +93,22 @@ CSV = Section(
             Kind(_delimiter, {"type": "string", "pattern": f"^{_SIGN}$"}),
             'one ASCII sign, such as `";"` or `"\\t"`',
             default=",",
+        ),
+        Key(
+            "encoding",
+            choice(ENCODINGS),
+            "the file's encoding: `utf-8`, `utf-8-sig` (with a mark at its start), `utf-16`, `latin-1`, "
+            "`cp1252`, ...; the release is written in it",
+            default="utf-8",
+            brief=True,
+        ),
+        Key(
+            "canonical",
+            FLAG,
+            "`true`: the release is plain CSV whatever the input is: UTF-8, commas, 1234.5, 2026-03-01, true "
+            "and false, empty for missing; else it is written as the input is",
+            default=False,
+            brief=True,
         ),
     ),
     "how a CSV file is written",

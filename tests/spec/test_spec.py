@@ -540,7 +540,7 @@ MISTAKES = [
         "other: M",
         "othr: M",
         "line 21: columns.sex.othr is not a known key (did you mean other?);"
-        " the keys here are type, nullable, bounds, categories, other",
+        " the keys here are type, categories, other, nullable, labels, missing",
     ),
     (", bounds: [-74.3, -73.7]", "", f"line 18: columns.lon.bounds is missing; {_REAL}"),
     ("[-74.3, -73.7]", "[1, 0]", f"line 18: columns.lon.bounds is [1, 0]; {_REAL}"),
