@@ -23,6 +23,7 @@ _DATE = f"text such as %d/%m/%Y, of {DIRECTIVES} and signs between them"
 _CURRENCY = f'a sign such as "$" or EUR, or one unit such as "1 €", at most {LONGEST_CURRENCY} characters'
 _LABELS = "keys that are categories, each with a line of text, such as {1: male, 2: female}"
 _DURATION = "a length of time such as 1s, 15min, 1h or 7d"
+_FIRST_Y, _END_Y = -365, 36_159  # days of 1969-01-01 and 2069-01-01
 _SECONDS = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 
 
@@ -138,7 +139,13 @@ MISSING = _format(
     'texts that mean a missing cell, such as `["", NA, "-9"]`; the first is what the release writes',
 )
 NUMBERS = (
-    _format("decimal", choice((".", ",")), 'the decimal sign: `"."` or `","`', "."),
+    Key(
+        "decimal",
+        choice((".", ",")),
+        'the decimal sign: `"."`, or `","`, which it is too where `"."` stands between thousands',
+        brief=True,
+        of=lambda column: None if column.format.decimal == "." else column.format.decimal,
+    ),
     _format(
         "thousands",
         Kind(_thousands, {"enum": [".", ",", "'", " "]}),
@@ -211,6 +218,8 @@ def with_format(values: dict[str, Any]) -> dict[str, Any]:
     names = CellFormat.__dataclass_fields__
     own = {name: value for name, value in values.items() if name not in names}
     stated = {name: values[name] for name in names if values.get(name) is not None}
+    if stated.get("thousands") == ".":
+        stated.setdefault("decimal", ",")
     return own | {"format": CellFormat(**stated)}
 
 
@@ -220,6 +229,10 @@ def check(declared: Reader, column: Column, labels: Mapping[str, str]) -> Column
     if column.categorical:
         return _labelled(declared, column, labels)
     _check_grid(declared, column)
+    if column.format.date and "y" in date_format(column.format.date).letters:
+        day = 1 if column.type == "date" else 86_400 * SECOND
+        if column.lower < _FIRST_Y * day or column.upper >= _END_Y * day:
+            declared.note("date", "has %y, which is 1969 to 2068; the bounds must lie there")
     return column
 
 

@@ -88,7 +88,7 @@ def codes(values: Values, column: Column) -> Codes:
         else:
             if column.grid is not None:
                 result = _on_multiples(values, column)
-            elif column.scale != "linear":
+            elif column.scale != "linear" and column.size > 1:
                 result = to_codes(values, column)
             elif column.type == "continuous":
                 result = _on_grid(values, float(column.lower), float(column.upper))

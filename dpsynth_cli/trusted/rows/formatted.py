@@ -138,7 +138,8 @@ def _number(letter: str, text: pa.Array) -> NDArray[np.int64]:
     if letter == "f":
         lower = pc.ascii_rpad(lower, 6, "0")
     if letter == "z":
-        lower = pc.replace_substring(pc.replace_substring(lower, ":", ""), "z", "+0000")
+        for literal, instead in ((":", ""), ("+", ""), ("z", "0000")):
+            lower = pc.replace_substring(lower, literal, instead)
         ahead = to_numpy(lower.cast(pa.int64())).astype(np.int64)  # +0130 is 130
         minutes: NDArray[np.int64] = np.abs(ahead) // 100 * 60 + np.abs(ahead) % 100
         return np.where(ahead < 0, -minutes, minutes)
