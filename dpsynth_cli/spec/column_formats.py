@@ -287,6 +287,4 @@ def _check_grid(declared: Reader, column: Column) -> None:
                 declared.note(name, "is too fine; there are 2^50 steps at most from 0 to a bound")
                 return
     if column.size > GRID:
-        declared.note(
-            name, f"gives {column.size:,} values; there are {GRID:,} at most. Widen it, or leave it out"
-        )
+        declared.note(name, f"gives {column.size:,} values; there may be {GRID:,}: widen it or leave it out")

@@ -10,8 +10,9 @@ from typing import Any
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.spec.column_formats import OF_TYPE, check, with_format
 from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
-from dpsynth_cli.spec.keys import Key, Schema, Section, object_schema, written
+from dpsynth_cli.spec.keys import Key, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of
+from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
 from dpsynth_cli.spec.reader import Reader, Wrong, plain
 from dpsynth_cli.spec.yaml_nodes import Node
 
@@ -23,6 +24,14 @@ COLUMNS = Section(
     required=True,
     of=attrgetter("domain"),
     write=lambda columns: [{"name": column.name} | column_document(column) for column in columns],
+)
+DEFAULTS = Section(
+    "defaults",
+    (),
+    "keys for all columns that can have them and do not say otherwise",
+    such_as='{decimal: ",", missing: ["", NA]}',
+    of=lambda spec: None,
+    write=lambda _: {},
 )
 _COLUMN = Section("", (), "", such_as="{type: integer, bounds: [0, 120]}", required=True)
 
@@ -59,10 +68,29 @@ KEYS: dict[str, tuple[Key, ...]] = {
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
 
 
-def read_columns(document: Reader) -> tuple[Column, ...]:
-    """The declared columns, in order; a type that is not known is left empty and noted."""
-    columns = document.section(COLUMNS)
-    return tuple(_column(columns, name) for name in columns.keys.entries)
+def read_columns(document: Reader, header: Names | None = None) -> tuple[Column, ...]:
+    """The declared columns, in order; a type that is not known is left empty and noted.
+
+    `header` names the columns of the input, which are read for a pattern only; None: names are no patterns.
+    """
+    columns, defaults = document.section(COLUMNS), document.section(DEFAULTS)
+    defaults.expect(*_EVERY.values())
+    defaults.finish()
+    if header is not None:
+        columns.keys = written_out(columns.keys, header, columns.path, document.mistakes)
+    columns.keys = with_defaults(columns.keys, defaults.keys, _names_of)
+    before = len(document.mistakes)
+    found = tuple(_column(columns, name) for name in columns.keys.entries)
+    # What is declared for many columns at once is one mistake.
+    once = {(mistake.place, mistake.text): mistake for mistake in reversed(document.mistakes[before:])}
+    document.mistakes[before:] = reversed(list(once.values()))
+    if not found and columns.keys.entries:
+        document.note(COLUMNS.name, "are all dropped; there must be one to release")
+    return found
+
+
+def _names_of(kind: str) -> list[str]:
+    return [key.name for key in KEYS.get(kind, ())]
 
 
 def _column(columns: Reader, name: str) -> Column:
@@ -140,4 +168,34 @@ def columns_schema() -> Schema:
         "minProperties": 1,
         "propertyNames": {"pattern": LINE},
         "additionalProperties": {"type": "object", "oneOf": by_type},
+    }
+
+
+def declarations_schema() -> Schema:
+    """The same with columns that a pattern would take and that are dropped."""
+    drop = {
+        "type": "object",
+        "properties": {"drop": {"const": True}},
+        "required": ["drop"],
+        "additionalProperties": False,
+    }
+    columns = columns_schema()
+    columns["additionalProperties"]["oneOf"].append(drop)
+    return columns
+
+
+def defaults_schema() -> Schema:
+    """The JSON Schema of `defaults`: each key as one of the types has it."""
+    schema: dict[str, list[Schema]] = {}
+    for keys in KEYS.values():
+        for key in keys:
+            own = {"description": key.about} | or_null(dict(key.kind.schema))
+            if own not in schema.setdefault(key.name, []):
+                schema[key.name].append(own)
+    properties = {name: own[0] if len(own) == 1 else {"anyOf": own} for name, own in schema.items()}
+    return {
+        "description": DEFAULTS.about,
+        "type": ["object", "null"],
+        "properties": properties,
+        "additionalProperties": False,
     }

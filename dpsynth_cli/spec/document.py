@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from dpsynth_cli.encodings import ENCODINGS
-from dpsynth_cli.spec.columns import COLUMNS
+from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS
 from dpsynth_cli.spec.evaluate import EPSILON, EVALUATE
 from dpsynth_cli.spec.keys import Key, Kind, Section, as_it_is, written
 from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, text, whole
@@ -140,6 +140,7 @@ DOCUMENT = (
     ROWS_HINT,
     PRIVACY,
     MECHANISM,
+    DEFAULTS,
     COLUMNS,
     CSV,
     SAMPLING,
@@ -151,6 +152,7 @@ DOCUMENT = (
 def effective(spec: Any) -> dict[str, Any]:
     """The document that says all of a Spec, defaults too; exact numbers are text."""
     document = written(DOCUMENT, spec)
+    del document[DEFAULTS.name]  # written out in every column
     if not spec.input:
         del document[INPUT.name]
     if spec.privacy.epsilon is None:  # by groups: no noise, and nothing to pay with

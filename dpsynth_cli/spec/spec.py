@@ -30,7 +30,7 @@ from dpsynth_cli.spec.document import (
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
-from dpsynth_cli.spec.paths import INPUT, OUTPUT, read_paths
+from dpsynth_cli.spec.paths import INPUT, OUTPUT, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
@@ -116,7 +116,9 @@ def from_document(
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
     public = "input" not in tree.entries
-    spec = _read(tree, mistakes, "", mechanisms() if registry is None else registry, public)
+    written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    known = mechanisms() if registry is None else registry
+    spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
@@ -152,7 +154,12 @@ def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
 
 
 def _read(
-    tree: Keys, mistakes: list[Mistake], folder: str, registry: Mapping[str, Mechanism], public: bool = False
+    tree: Keys,
+    mistakes: list[Mistake],
+    folder: str,
+    registry: Mapping[str, Mechanism],
+    public: bool = False,
+    patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
     document = Reader(tree, "", mistakes)
@@ -162,7 +169,14 @@ def _read(
     rows, rows_hint = document.value(ROWS), document.value(ROWS_HINT)
     document.expect(PRIVACY)
 
-    columns = read_columns(document)
+    section = document.section(CSV)
+    csv = CsvOptions(**section.values(CSV.keys))
+    section.finish()
+
+    def header() -> Sequence[str]:
+        return header_of(document, folder, csv)
+
+    columns = read_columns(document, header if patterns else None)
     section = document.section(MECHANISM)
     mechanism = read_name(section, registry)
     strata = read_strata(section, columns)
@@ -180,9 +194,6 @@ def _read(
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
-    section = document.section(CSV)
-    csv = CsvOptions(**section.values(CSV.keys))
-    section.finish()
     section = document.section(SAMPLING)
     seed = section.value(SEED)
     if not private:

@@ -81,7 +81,7 @@ def always(keys: Iterable[Key | Section]) -> list[Key | Section]:
 
 def test_the_effective_document_has_the_declared_keys_in_their_order() -> None:
     effective = load(SMALL.replace("{type: boolean}", "{type: nominal, categories: [a]}")).effective
-    assert list(effective) == names(DOCUMENT)
+    assert list(effective) == [name for name in names(DOCUMENT) if name != "defaults"]
     for section in ("privacy", "csv", "sampling", "evaluate", "mechanism"):
         assert list(effective[section]) == names(always(EVERY[section])), section
     assert [list(column) for column in effective["columns"]] == [["name", *names(always(KEYS["nominal"]))]]
@@ -95,7 +95,9 @@ def test_the_schema_has_the_declared_keys_and_no_others() -> None:
         assert list(schema[section]["properties"]) == names(EVERY[section]), section
     (toy,) = schema["mechanism"]["oneOf"]
     assert list(toy["properties"]) == names(EVERY["mechanism"])
-    for column in schema["columns"]["additionalProperties"]["oneOf"]:
+    *columns, dropped = schema["columns"]["additionalProperties"]["oneOf"]
+    assert list(dropped["properties"]) == ["drop"]
+    for column in columns:
         assert list(column["properties"]) == names(KEYS[column["properties"]["type"]["const"]])
 
 

@@ -359,8 +359,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
-    "strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, csv, columns, defaults, mechanism, sampling, "
+    "evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"

@@ -6,6 +6,7 @@ No row is read. A first line that looks like a row is refused, and never repeate
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 import zlib
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.trusted.rows.csv_encoding import decoded, separator_line
 from dpsynth_cli.trusted.rows.csv_lines import BOM, split_line
 
 COST = "No row was read and nothing was spent."
@@ -35,6 +38,41 @@ def opened(path: str) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "this is not a file name"
         raise FileError(f"{path} cannot be read: {reason}.", COST) from None
+
+
+def first_line(file: Any, encoding: str) -> bytes:
+    """The line that names the columns, in UTF-8, without a line before it that only names the delimiter."""
+    stream = decoded(file, encoding)
+    line: bytes = stream.readline(LONGEST)
+    return bytes(stream.readline(LONGEST)) if separator_line(line) else line
+
+
+def column_names(path: str, csv: CsvOptions) -> list[str]:
+    """The names of a table's columns, by its declared form. No row is read."""
+    if os.path.isdir(path) or path.lower().endswith(".parquet"):
+        return [str(name) for name in parquet_schema(path).names]
+    with opened(path) as file:
+        line = first_line(file, csv.encoding).removeprefix(BOM).rstrip(b"\r\n")
+    return [name.decode("utf-8", "replace") for name in split_line(line, csv.delimiter.encode())]
+
+
+def parquet_schema(path: str) -> Any:
+    """The schema of a Parquet file, or of the first one in a folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if os.path.isdir(path):
+        parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
+        if not parts:
+            raise FileError(f"The folder {path} has no .parquet file.", COST)
+        path = os.path.join(path, parts[0])
+    try:
+        with open(path, "rb") as file:
+            return pq.read_schema(file)
+    except pa.ArrowException:
+        raise FileError(f"{path} is not a Parquet file.", COST) from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
 
 
 def header(path: str, line: bytes, certain: bool) -> tuple[list[str], str]:

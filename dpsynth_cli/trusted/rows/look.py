@@ -15,10 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.forms import Look, look
-from dpsynth_cli.trusted.rows.header import COST, LONGEST, header, opened
+from dpsynth_cli.trusted.rows.header import LONGEST, header, opened, parquet_schema
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.values import readable
 
@@ -74,7 +73,7 @@ def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
 
 def _parquet(path: str, rows: bool) -> Glance:
     seen, left_out = [], []
-    for field in _schema(path):
+    for field in parquet_schema(path):
         kind = kind_of(field.type)
         if kind is None:
             left_out.append(f"{field.name} has type {field.type}")
@@ -103,23 +102,6 @@ def widest(name: str, kind: str) -> Column:
 def fits_type(arrow: Any, kind: str) -> bool:
     """Whether cells of an Arrow type can be read as this type: a fact of the schema."""
     return readable(arrow, widest("", kind))
-
-
-def _schema(path: str) -> Any:
-    import pyarrow.parquet as pq
-
-    if os.path.isdir(path):
-        parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
-        if not parts:
-            raise FileError(f"The folder {path} has no .parquet file.", COST)
-        path = os.path.join(path, parts[0])
-    try:
-        with open(path, "rb") as file:
-            return pq.read_schema(file)
-    except pa.ArrowException:
-        raise FileError(f"{path} is not a Parquet file.", COST) from None
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
 
 
 def kind_of(arrow: Any) -> str | None:
