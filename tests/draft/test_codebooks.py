@@ -135,7 +135,7 @@ def test_a_column_that_need_not_be_filled_is_nullable_unless_a_look_says_that_it
 
 def test_what_a_codebook_leaves_open_the_form_of_the_cells_tells() -> None:
     lines = columns(book("metadata.json", SDV), rows=True)
-    assert lines["score"] == '{type: continuous, bounds: ["?", "?"]}'
+    assert lines["score"] == '{type: continuous, bounds: ["?", "?"], decimals: 1}'
     assert lines["age"] == "{type: integer, bounds: [0, 120]}"  # no longer nullable
 
 

@@ -156,6 +156,39 @@ def test_a_mark_of_missing_is_one_in_numbers_of_parquet_too(dpsynth, tmp_path):
     assert found == Counter(map(str, numbers))
 
 
+def test_a_draft_says_how_a_german_file_is_written(dpsynth, tmp_path):
+    """Only bounds and categories are left to fill in; what is drafted reads every cell."""
+    rows = [[cell.replace("k.A.", "") for cell in row] for row in german()]
+    write(tmp_path / "people.csv", GERMAN_NAMES, rows, ";", "cp1252", "sep=;\r\n")
+    assert dpsynth("init", "people.csv", "-o", "spec.yaml").code == 0
+    drafted = (tmp_path / "spec.yaml").read_text()
+    assert 'csv: {delimiter: ";", encoding: cp1252}' in drafted
+    for bounds, public in {
+        'Gehalt: {type: continuous, bounds: ["?", "?"]': "Gehalt: {type: continuous, bounds: [0, 9999.99]",
+        'Betrag: {type: integer, bounds: ["?", "?"]': "Betrag: {type: integer, bounds: [-9000, 9000]",
+        'Geboren: {type: date, bounds: ["?", "?"]': "Geboren: {type: date, bounds: [1950-01-01, 2010-12-31]",
+        'categories: ["?", "?"]': "categories: [klein, groß]",
+    }.items():
+        assert bounds in drafted
+        drafted = drafted.replace(bounds, public)
+    for key in ('date: "%d.%m.%Y"', 'currency: "1 €"', "decimals: 2", "true: [Ja], false: [Nein]"):
+        assert key in drafted
+    assert 'decimal: ",", thousands: "."' in drafted
+    (tmp_path / "spec.yaml").write_text(drafted)
+    ran = dpsynth("check", "spec.yaml", "--data", "--runs", 0, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["data"]["warnings"] == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_draft_without_a_look_knows_the_encoding_of_the_header(dpsynth, tmp_path, encoding):
+    write(tmp_path / "people.csv", GERMAN_NAMES, american(), "\t", encoding)
+    assert dpsynth("init", "people.csv", "--no-look", "-o", "spec.yaml").code == 0
+    drafted = (tmp_path / "spec.yaml").read_text()
+    assert f"encoding: {'cp1252' if encoding == 'latin-1' else encoding}}}" in drafted
+    assert '"Größe":' in drafted
+
+
 def test_canonical_output_is_plain_csv(dpsynth, tmp_path):
     write(tmp_path / "people.csv", GERMAN_NAMES, german(), ";", "cp1252")
     released(dpsynth, tmp_path, GERMAN.replace("cp1252", "cp1252, canonical: true"))

@@ -68,6 +68,11 @@ def formatted_numbers(array: pa.Array, form: CellFormat) -> NDArray[np.float64]:
     >>> formatted_numbers(cells, CellFormat(decimal=",", thousands=".")).tolist()
     [1234.56, -3.0, nan, nan]
     """
+    return numbers(as_binary(plain_text(array, form)))
+
+
+def plain_text(array: pa.Array, form: CellFormat) -> pa.Array:
+    """Numbers that are written in a format as `dpsynth_cli.numbers` writes them; null for anything else."""
     from pyarrow import compute as pc
 
     cells = _cells(array)
@@ -86,7 +91,7 @@ def formatted_numbers(array: pa.Array, form: CellFormat) -> NDArray[np.float64]:
         text = pc.replace_substring(text, "(", "-")
     if form.decimal != ".":
         text = pc.replace_substring(text, form.decimal, ".")
-    return numbers(as_binary(text))
+    return text
 
 
 # --- days and moments ---------------------------------------------------------------------------------

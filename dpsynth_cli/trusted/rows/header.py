@@ -5,13 +5,16 @@ No row is read. A first line that looks like a row is refused, and never repeate
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import os
 import re
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from dpsynth_cli.domain import CsvOptions
@@ -75,22 +78,63 @@ def parquet_schema(path: str) -> Any:
         raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
 
 
-def header(path: str, line: bytes, certain: bool) -> tuple[list[str], str]:
-    """The names in a first line, and the delimiter; `certain` if somebody said that it is a header."""
+@dataclass(frozen=True)
+class Start:
+    """How a CSV file begins, in UTF-8: the line that names the columns, the delimiter that a line before it
+    names, the encoding that its bytes show, and the first rows if they were wanted."""
+
+    line: bytes
+    sign: str
+    encoding: str
+    block: bytes
+
+
+def start(file: Any, most: int) -> Start:
+    """The start of a file, with at most so many bytes of its rows."""
+    raw = file.readline(LONGEST)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or 3 * raw[:300].count(0) > len(raw[:300]):
+        return _start_of_utf_16(file, raw, most)
+    sign = separator_line(raw)
+    line = file.readline(LONGEST) if sign else raw
+    block = file.read(most) if most else b""
+    encoding = "utf-8" if _is_utf8(line + block) else "cp1252"
+    if encoding != "utf-8":
+        line, block = (part.decode(encoding, "replace").encode() for part in (line, block))
+    return Start(line, sign.decode("latin-1") if sign else "", encoding, block)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # its last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _start_of_utf_16(file: Any, raw: bytes, most: int) -> Start:
+    marked = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+    encoding = "utf-16" if marked else "utf-16-be" if raw[:1] == b"\0" else "utf-16-le"
+    raw += file.read(2 * most) if most else file.readline(LONGEST) if len(raw) < 20 else file.read(1)
+    text = decoded(io.BytesIO(raw), encoding)
+    line = text.readline(LONGEST)
+    sign = separator_line(line)
+    line = text.readline(LONGEST) if sign else line
+    return Start(line, sign.decode("latin-1") if sign else "", encoding, text.read() if most else b"")
+
+
+def header(path: str, line: bytes, certain: bool, sign: str = "") -> tuple[list[str], str]:
+    """The names in a first line, and the delimiter, which is `sign` where that is known; `certain` if
+    somebody said that it is a header."""
     if len(line) == LONGEST:
         raise FileError(f"The first line of {path} is longer than 1 MB, so it is no header.", COST)
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        raise FileError(f"The first line of {path} is not UTF-8 text.", COST) from None
     line = line.removeprefix(BOM).rstrip(b"\r\n")
     if not line.strip():
         raise FileError(f"The first line of {path} is empty; it must name the columns.", COST)
     cuts = {sign: split_line(line, sign.encode()) for sign in ",;\t|"}
     # Quotes that do not fit a sign are cut as plain text: then it is not the one that was meant.
     unfit = {sign for sign in cuts if b'"' in line and cuts[sign] == line.split(sign.encode())}
-    delimiter = max(cuts, key=lambda sign: 0 if sign in unfit else len(cuts[sign]))
-    names = [name.decode() for name in cuts[delimiter]]
+    delimiter = sign or max(cuts, key=lambda sign: 0 if sign in unfit else len(cuts[sign]))
+    names = [name.decode("utf-8", "replace") for name in split_line(line, delimiter.encode())]
     if not certain and any(_NUMBER_OR_DATE.fullmatch(name) for name in names):
         # The names are not repeated here: they may be a row.
         raise UsageError(

@@ -14,10 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.cell_format import PLAIN, CellFormat
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.forms import Look, look
-from dpsynth_cli.trusted.rows.header import LONGEST, header, opened, parquet_schema
+from dpsynth_cli.trusted.rows.header import header, opened, parquet_schema, start
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.values import readable
 
@@ -37,11 +38,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Glance:
-    """The columns of a table; why others are left out; the delimiter of CSV; whether rows were looked at."""
+    """The columns of a table; why others are left out; how CSV is written; whether rows were looked at."""
 
     columns: list[Seen]
     left_out: list[str]
-    delimiter: str
+    csv: CsvOptions
     rows: bool
 
 
@@ -50,18 +51,18 @@ def glance(path: str, *, rows: bool, certain: bool = False) -> Glance:
     if os.path.isdir(path) or path.lower().endswith(".parquet"):
         return _parquet(path, rows)
     with opened(path) as file:
-        names, delimiter = header(path, file.readline(LONGEST), certain)
-        block = file.read(FIRST_BYTES) if rows else b""
-    looks = _looks(block, delimiter, len(names))
+        begun = start(file, FIRST_BYTES if rows else 0)
+        names, delimiter = header(path, begun.line, certain, begun.sign)
+    looks = _looks(begun.block, delimiter, len(names))
     left_out = [f"field {i} of the header has no name" for i, name in enumerate(names, 1) if not name]
     seen = [Seen(name, own) for name, own in zip(names, looks, strict=True) if name]
-    return Glance(seen, left_out, delimiter, bool(block))
+    return Glance(seen, left_out, CsvOptions(delimiter=delimiter, encoding=begun.encoding), bool(begun.block))
 
 
 def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
     if not block:
         return [Look("unknown")] * fields
-    if len(block) == FIRST_BYTES:  # the last line may be cut
+    if len(block) >= FIRST_BYTES:  # the last line may be cut
         block = block[: block.rfind(b"\n") + 1]
     block = block if block.endswith(b"\n") else block + b"\n"
     arrays, _ = cells(block, delimiter.encode(), fields, range(fields))
@@ -84,7 +85,7 @@ def _parquet(path: str, rows: bool) -> Glance:
     if rows and seen and len({column.name for column in seen}) == len(seen):
         arrays = next(_first_cells(path, seen), {})
         seen = [Seen(one.name, look(arrays[one.name]), one.type) if arrays else one for one in seen]
-    return Glance(seen, left_out, ",", rows)
+    return Glance(seen, left_out, CsvOptions(), rows)
 
 
 def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
@@ -94,9 +95,10 @@ def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
             yield {name: array[:FIRST_ROWS] for name, array in arrays.items()}
 
 
-def widest(name: str, kind: str) -> Column:
+def widest(name: str, kind: str, form: CellFormat = PLAIN) -> Column:
     """A column of a type that takes all its values: to read cells before anything is declared."""
-    return Column(name, kind, lower=1 - _MOST_EXACT, upper=_MOST_EXACT - 1, categories=("",), nullable=True)
+    ends = (1 - _MOST_EXACT, _MOST_EXACT - 1)
+    return Column(name, kind, *ends, categories=("",), nullable=True, format=form)
 
 
 def fits_type(arrow: Any, kind: str) -> bool:
