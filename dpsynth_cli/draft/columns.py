@@ -161,11 +161,15 @@ def _written(look: Look, kind: str | None, facts: Facts) -> dict[str, str]:
     if decimals and any(end is None or (end * 10**decimals).denominator != 1 for end in bounds):
         decimals = None  # a bound that is not on the grid
     step = _MICROS.get(look.step or "") if kind == "datetime" and not look.format.date else None
-    column = Column("", kind, decimals=decimals, step=step, format=look.format)
+    labels = facts.labels if len(facts.labels) == len(facts.categories) else ()
+    form = facts.format or look.format
+    column = Column("", kind, 0, 0, facts.categories, None, False, step, decimals, "linear", labels, form)
     return {name: _yaml(value) for name, value in written(OF_TYPE[kind], column).items()}
 
 
 def _yaml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{scalar_text(one)}: {scalar_text(label)}' for one, label in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(scalar_text, value))}]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | int) else _text(value)

@@ -116,7 +116,9 @@ def _merged(*sources: Known) -> Callable[[str], Facts | None]:
         if first.type not in (None, rest.type):
             return first
         nullable = rest.nullable if first.nullable is None else first.nullable
-        return replace(rest, nullable=nullable, about=first.about or rest.about)
+        return replace(
+            rest, nullable=nullable, about=first.about or rest.about, format=first.format or rest.format
+        )
 
     return of
 

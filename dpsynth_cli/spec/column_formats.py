@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Any
 
 from dpsynth_cli.cell_format import DIRECTIVES, CellFormat, NotADateFormat, date_format
 from dpsynth_cli.domain import GRID, SECOND, Column, exact
-from dpsynth_cli.spec.keys import Key, Kind
+from dpsynth_cli.spec.keys import Key, Kind, written
 from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, items, positive, text, whole
 from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node, shortened
@@ -221,6 +222,16 @@ def with_format(values: dict[str, Any]) -> dict[str, Any]:
     if stated.get("thousands") == ".":
         stated.setdefault("decimal", ",")
     return own | {"format": CellFormat(**stated)}
+
+
+def words(column: Column) -> str:
+    """The keys of a column's format and grid, as the spec writes them.
+
+    >>> words(Column("pay", "continuous", 0.0, 9.0, decimals=2, format=CellFormat(currency="$")))
+    'decimals: 2, currency: "$"'
+    """
+    said = {key: value for key, value in written(OF_TYPE[column.type], column).items() if key != "labels"}
+    return ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in said.items())
 
 
 def check(declared: Reader, column: Column, labels: Mapping[str, str]) -> Column:
