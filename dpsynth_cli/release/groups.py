@@ -62,7 +62,13 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
             count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(SAMPLE_ROWS)
             pending = write_table(
-                files.path, spec.domain.columns, made.watching(blocks), count, release_id, spec.csv
+                files.path,
+                spec.domain.columns,
+                made.watching(blocks),
+                count,
+                release_id,
+                spec.csv,
+                spec.fillers,
             )
             try:
                 output = {

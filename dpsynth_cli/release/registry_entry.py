@@ -223,10 +223,10 @@ def _frictionless(column: Column) -> dict[str, Any]:
     form = column.format
     if column.type == "boolean":
         field |= {"trueValues": list(form.true) or ["true"], "falseValues": list(form.false) or ["false"]}
-    elif column.categorical:
+    elif column.categories:
         field |= {"categories": list(column.categories), "categoriesOrdered": column.type == "ordinal"}
         constraints["enum"] = list(column.categories)
-    else:
+    elif not column.categorical:
         constraints |= dict(zip(("minimum", "maximum"), column_document(column)["bounds"], strict=True))
     if column.type == "datetime" or form.date:
         field["format"] = form.date or "any"

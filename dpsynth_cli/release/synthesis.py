@@ -15,6 +15,7 @@ import numpy as np
 
 from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
+from dpsynth_cli.fillers import all_columns
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
@@ -122,7 +123,7 @@ def compose(
     output = {
         "file": files.output_name,
         "rows": rows,
-        "columns": [column.name for column in spec.domain],
+        "columns": [column.name for column in all_columns(spec.domain.columns, spec.fillers)],
         "sha256": pending.sha256,
     }
     data = transcript.as_bytes()
@@ -171,7 +172,7 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows, tag, spec.csv)
+    return write_table(path, spec.domain.columns, watched(), rows, tag, spec.csv, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

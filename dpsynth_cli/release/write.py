@@ -27,6 +27,8 @@ from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.domain import GRID, Column, CsvOptions
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.fillers import Filler
+from dpsynth_cli.release.filled import cells_of, with_fillers
 from dpsynth_cli.scales import to_values
 
 GROUP = 2**17  # rows of a Parquet row group
@@ -73,8 +75,11 @@ def write_table(
     rows: int,
     tag: str | None = None,
     csv: CsvOptions | None = None,
+    fillers: Sequence[Filler] = (),
+    seed: int = 0,
 ) -> Pending:
     """Write `rows` rows of codes, given in blocks of any size, next to their final place; CSV as `csv` says.
+    `fillers` are columns besides; `seed` is that of their random keys.
 
     The name there has the tag in it; writing again with the same tag replaces what a crash left.
     """
@@ -84,8 +89,10 @@ def write_table(
         raise _cannot_write(path, error) from None
     groups = _regrouped(columns, blocks)
     try:
+        if fillers:
+            columns, groups = with_fillers(columns, groups, fillers, seed)
         if path.lower().endswith(".parquet"):
-            written = _write_parquet(sink, columns, groups)
+            written = _write_parquet(sink, columns, groups, fillers)
         else:
             written = _write_csv(sink, columns, groups, csv or CsvOptions())
         if written != rows:
@@ -170,10 +177,16 @@ def _decoded(columns: Sequence[Column], held: list[list[NDArray[Any]]]) -> list[
 # --- formats ------------------------------------------------------------------------------------------
 
 
-def _write_parquet(sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]]) -> int:
+def _write_parquet(
+    sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]], fillers: Sequence[Filler]
+) -> int:
     from pyarrow import parquet
 
-    empty = [decode(np.zeros(0, np.int64), column) for column in columns]
+    extra = {filler.name: cells_of(filler, 1, 0, np.random.default_rng(0)) for filler in fillers}
+    empty = [
+        extra[column.name] if column.name in extra else decode(np.zeros(0, np.int64), column)
+        for column in columns
+    ]
     schema = pa.schema(
         [
             pa.field(column.name, array.type, nullable=column.nullable)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
+from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
 from dpsynth_cli.spec.column_formats import OF_TYPE, check, with_format
 from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
-from dpsynth_cli.spec.keys import Key, Schema, Section, object_schema, or_null, written
-from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of
+from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
+from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
-from dpsynth_cli.spec.reader import Reader, Wrong, plain
-from dpsynth_cli.spec.yaml_nodes import Node
+from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
+from dpsynth_cli.spec.yaml_nodes import Keys, Node
 
 COLUMNS = Section(
     "columns",
@@ -22,8 +23,8 @@ COLUMNS = Section(
     "what is released",
     such_as="age: {type: integer, bounds: [0, 120]}",
     required=True,
-    of=attrgetter("domain"),
-    write=lambda columns: [{"name": column.name} | column_document(column) for column in columns],
+    of=lambda spec: (spec.domain.columns, spec.fillers),
+    write=lambda both: _columns_document(*both),
 )
 DEFAULTS = Section(
     "defaults",
@@ -56,6 +57,25 @@ NULLABLE = Key(
     "nullable", FLAG, "`true`: cells may be missing, in the input and in the release", default=False
 )
 
+
+def _key(node: Node) -> str:
+    scalar = usable(node)
+    words = {"true": SEQUENCE, UUID: UUID}
+    if scalar is None or scalar.text not in words:
+        raise Wrong("true, for 1, 2, 3, ..., or uuid")
+    return words[scalar.text]
+
+
+KEY = Key(
+    "key",
+    Kind(_key, {"enum": [True, UUID]}, lambda key: True if key == SEQUENCE else key),
+    "a fresh key, never from the data: `true` for 1, 2, 3, ..., or `uuid`",
+)
+CONSTANT = Key(
+    "constant",
+    text("a number or a line of text"),
+    "the same in every row, and never read: a number or a text",
+)
 KEYS: dict[str, tuple[Key, ...]] = {
     "continuous": (TYPE, _bounds("continuous"), NULLABLE, *OF_TYPE["continuous"]),
     "integer": (TYPE, _bounds("integer"), NULLABLE, *OF_TYPE["integer"]),
@@ -68,25 +88,59 @@ KEYS: dict[str, tuple[Key, ...]] = {
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
 
 
-def read_columns(document: Reader, header: Names | None = None) -> tuple[Column, ...]:
-    """The declared columns, in order; a type that is not known is left empty and noted.
+def read_columns(
+    document: Reader, header: Names | None = None
+) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
+    """The declared columns, in order, and those that are filled in; a type that is not known is left empty
+    and noted.
 
     `header` names the columns of the input, which are read for a pattern only; None: names are no patterns.
     """
     columns, defaults = document.section(COLUMNS), document.section(DEFAULTS)
+    stated, right = bool(columns.keys.entries), len(document.mistakes)
     defaults.expect(*_EVERY.values())
     defaults.finish()
     if header is not None:
         columns.keys = written_out(columns.keys, header, columns.path, document.mistakes)
+    columns.keys, fillers = _fillers(columns)
     columns.keys = with_defaults(columns.keys, defaults.keys, _names_of)
     before = len(document.mistakes)
     found = tuple(_column(columns, name) for name in columns.keys.entries)
     # What is declared for many columns at once is one mistake.
     once = {(mistake.place, mistake.text): mistake for mistake in reversed(document.mistakes[before:])}
     document.mistakes[before:] = reversed(list(once.values()))
-    if not found and columns.keys.entries:
-        document.note(COLUMNS.name, "are all dropped; there must be one to release")
-    return found
+    if stated and not found and len(document.mistakes) == right:
+        document.note(COLUMNS.name, "has none with a type; there must be one to release")
+    return found, fillers
+
+
+def _fillers(columns: Reader) -> tuple[Keys, tuple[Filler, ...]]:
+    """The columns that are read, and those that are filled in."""
+    entries, fillers = {}, []
+    for name, entry in columns.keys.entries.items():
+        said = entry.node.entries if isinstance(entry.node, Keys) else {}
+        kinds = [key for key in (KEY, CONSTANT) if key.name in said]
+        if not kinds:
+            entries[name] = entry
+            continue
+        declared = columns.section(replace(_COLUMN, name=name))
+        values = declared.values(kinds)
+        declared.finish()
+        if len(kinds) > 1:
+            declared.note(CONSTANT.name, "is stated beside key; state one of them")
+        elif (value := values[kinds[0].name]) is not None:
+            fillers.append(Filler(name, len(entries), **{kinds[0].name: value}))
+    return Keys(entries, columns.keys.place), tuple(fillers)
+
+
+def _columns_document(columns: Sequence[Column], fillers: Sequence[Filler]) -> list[dict[str, Any]]:
+    """All columns as a recorded document lists them."""
+    extra = [(filler, {"name": filler.name} | _filler_document(filler)) for filler in fillers]
+    return list(placed([{"name": column.name} | column_document(column) for column in columns], extra))
+
+
+def _filler_document(filler: Filler) -> dict[str, Any]:
+    return {"key": KEY.kind.write(filler.key)} if filler.key else {"constant": filler.constant}
 
 
 def _names_of(kind: str) -> list[str]:
@@ -180,7 +234,8 @@ def declarations_schema() -> Schema:
         "additionalProperties": False,
     }
     columns = columns_schema()
-    columns["additionalProperties"]["oneOf"].append(drop)
+    one_key = [object_schema([replace(key, required=True)]) for key in (KEY, CONSTANT)]
+    columns["additionalProperties"]["oneOf"] += [*one_key, drop]
     return columns
 
 

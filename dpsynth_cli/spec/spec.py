@@ -14,6 +14,7 @@ from typing import Any
 
 from dpsynth_cli.domain import CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.fillers import Filler
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec.columns import read_columns
 from dpsynth_cli.spec.document import (
@@ -58,6 +59,7 @@ class Spec:
     params: Any
     split: dict[str, float]
     domain: Domain
+    fillers: tuple[Filler, ...]
     seed: int | None
     csv: CsvOptions
     evaluation: Evaluation
@@ -176,7 +178,7 @@ def _read(
     def header() -> Sequence[str]:
         return header_of(document, folder, csv)
 
-    columns = read_columns(document, header if patterns else None)
+    columns, fillers = read_columns(document, header if patterns else None)
     section = document.section(MECHANISM)
     mechanism = read_name(section, registry)
     strata = read_strata(section, columns)
@@ -213,7 +215,7 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation,
+        name, source, output, rows, privacy, mechanism, params, split, domain, fillers, seed, csv, evaluation,
         strict, {},
         _places(tree),
     )  # fmt: skip

@@ -14,6 +14,7 @@ import yaml
 from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.fillers import Filler
 from dpsynth_cli.spec.schema import json_schema
 from dpsynth_cli.spec.spec import from_document
 from tests.spec.test_spec import SMALL, TOY, load, refusal
@@ -199,3 +200,30 @@ def test_a_pattern_without_a_column_is_a_mistake(tmp_path):
     )
     (tmp_path / "t.csv").write_text("a,q*,qq\n")  # a column that has this very name
     assert [column.name for column in load(of('  "q*": {type: boolean}\n')).domain] == ["q*"]
+
+
+def test_keys_and_constants_are_filled_in_and_not_modelled():
+    text = of(
+        "  id: {key: true}\n  x: {type: boolean}\n  land: {constant: DE}\n"
+        "  y: {type: boolean}\n  u: {key: uuid}\n"
+    )
+    spec = load(text)
+    assert [column.name for column in spec.domain] == ["x", "y"]
+    assert spec.fillers == (
+        Filler("id", 0, key="sequence"),
+        Filler("land", 1, constant="DE"),
+        Filler("u", 2, key="uuid"),
+    )
+    assert [column["name"] for column in spec.effective["columns"]] == ["id", "x", "land", "y", "u"]
+    assert from_document(spec.effective, registry=TOY) == spec
+    jsonschema.validate(yaml.load(text, yaml.CSafeLoader), json_schema(TOY))
+
+
+def test_a_key_has_no_other_keys_and_needs_a_column_beside_it():
+    assert mistakes("  x: {type: boolean}\n  id: {key: true, type: integer}\n") == [
+        "columns.id.type is not a known key; the keys here are key"
+    ]
+    assert mistakes("  x: {type: boolean}\n  id: {key: random}\n") == [
+        "columns.id.key is random; it must be true, for 1, 2, 3, ..., or uuid"
+    ]
+    assert mistakes("  id: {key: true}\n") == ["columns has none with a type; there must be one to release"]

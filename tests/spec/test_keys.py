@@ -95,8 +95,8 @@ def test_the_schema_has_the_declared_keys_and_no_others() -> None:
         assert list(schema[section]["properties"]) == names(EVERY[section]), section
     (toy,) = schema["mechanism"]["oneOf"]
     assert list(toy["properties"]) == names(EVERY["mechanism"])
-    *columns, dropped = schema["columns"]["additionalProperties"]["oneOf"]
-    assert list(dropped["properties"]) == ["drop"]
+    *columns, key, constant, drop = schema["columns"]["additionalProperties"]["oneOf"]
+    assert [list(one["properties"]) for one in (key, constant, drop)] == [["key"], ["constant"], ["drop"]]
     for column in columns:
         assert list(column["properties"]) == names(KEYS[column["properties"]["type"]["const"]])
 

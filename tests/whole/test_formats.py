@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -198,3 +200,27 @@ def test_canonical_output_is_plain_csv(dpsynth, tmp_path):
     assert frame["Aktiv"].isna().sum() == ROWS // 10
     assert set(frame["Aktiv"].dropna()) == {True, False}
     assert dpsynth("verify", "out/people.audit.public.json").code == 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_keys_and_constants_are_in_the_release_and_never_from_the_data(dpsynth, tmp_path, ending):
+    lines = ["id,x,land", *(f"SECRET{i},{i % 5},SECRET" for i in range(ROWS))]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    columns = "columns:\n  id: {key: true}\n  x: {type: integer, bounds: [0, 4]}\n  land: {constant: DE}\n"
+    columns += "  year: {constant: 2026}\n  u: {key: uuid}\n"
+    (tmp_path / "spec.yaml").write_text(HEAD.format(rows=ROWS, ending="csv") + columns)
+    dpsynth("budget", "grant", "people", "1e9", "--yes")
+    assert dpsynth("release", "spec.yaml", "-o", f"out/people.{ending}").code == 0
+    path = tmp_path / f"out/people.{ending}"
+    frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+    assert list(frame) == ["id", "x", "land", "year", "u"]
+    assert frame["id"].tolist() == list(range(1, ROWS + 1))
+    assert set(frame["land"]) == {"DE"}
+    assert set(frame["year"]) == {2026}
+    assert frame["u"].nunique() == ROWS
+    assert all(uuid.UUID(one).version == 4 for one in frame["u"])
+    assert dpsynth("verify", "out/people.audit.public.json").code == 0
+    assert b"SECRET" not in path.read_bytes()
+    assert dpsynth("record", "out/people.audit.public.json", "-q").code == 0
+    fields = json.loads((tmp_path / "out/people.schema.json").read_text())["fields"]
+    assert [field["name"] for field in fields] == list(frame)

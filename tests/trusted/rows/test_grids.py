@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth_cli.cell_format import CellFormat
-from dpsynth_cli.domain import GRID, SECOND, Column, CsvOptions
+from dpsynth_cli.domain import GRID, SECOND, Column, CsvOptions, Domain
+from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.release.csv_text import Lines
 from dpsynth_cli.release.write import decode
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.encode import encode_bytes
+from tests.asking import asking, drawn
 
 HOUR = 3600 * SECOND
 PRICE = Column("price", "continuous", lower=-5.0, upper=9999.99, decimals=2, nullable=True)
@@ -116,3 +118,54 @@ def test_a_scale_is_a_grid_with_its_own_steps(scale, lower, upper):
         assert middle == pytest.approx((lower * upper) ** 0.5, rel=1e-4)
     if scale == "asinh":
         assert abs(decode(np.array([GRID // 2]), column)[0].as_py()) < 1e-3
+
+
+def test_a_draw_at_a_large_epsilon_has_the_counts_of_a_grid_and_without_the_step_it_has_not():
+    """The grid is what is modelled: spikes of prices, tenths and hours stay, up to how rows are drawn."""
+    rng, n = np.random.default_rng(0), 4000
+    prices = rng.choice([999, 1999, 4999, 250_000, 999_999], n, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    tenths = np.clip(rng.normal(500, 100, n), 0, 1000).astype(np.int64)
+    hours = rng.integers(0, 30, n) * 24 + rng.choice([8, 9, 17], n)
+    truth = {"price": prices, "tenth": tenths, "hour": hours}
+    gridded = (
+        Column("price", "continuous", lower=0.0, upper=9999.99, decimals=2),
+        Column("tenth", "continuous", lower=0.0, upper=100.0, step=Fraction(1, 10)),
+        Column("hour", "datetime", lower=0, upper=24 * 30 * HOUR - 1, step=Fraction(HOUR)),
+    )
+    floor = {
+        name: _distance(values, values[rng.integers(0, n, n)], int(values.max()) + 1)
+        for name, values in truth.items()
+    }
+    for mechanism in ("marginals", "joint"):
+        made = _drawn(mechanism, gridded, truth)
+        for column in gridded:
+            found = _distance(truth[column.name], made[column.name], column.size)
+            assert found <= floor[column.name], (mechanism, column.name, found, floor)
+    # Without a step the same values are never drawn: each is one of 2^30 codes, and the draw is between them.
+    column = Column("tenth", "continuous", lower=0.0, upper=100.0)
+    codes = encode([f"{value / 10}" for value in tenths], column)
+    made = _drawn("marginals", (column,), {"tenth": np.array(codes)})
+    values = np.array(decode(made["tenth"], column).to_pylist())
+    assert np.mean(np.abs(values * 10 - np.rint(values * 10)) < 1e-6) < 0.5
+
+
+def _drawn(mechanism, columns, codes):
+    chosen, omega = mechanisms()[mechanism], Domain(columns)
+    ask, *_ = asking({name: values.astype(np.int32) for name, values in codes.items()}, omega, 1e6)
+    model = chosen.run(ask, omega, chosen.params(), chosen.stages)
+    return drawn(model, len(next(iter(codes.values()))))
+
+
+def _distance(one, other, size):
+    """Total variation distance of the counts of codes."""
+    counts = [np.bincount(codes, minlength=size) for codes in (one, other)]
+    return float(np.abs(counts[0] - counts[1]).sum() / 2 / len(one))
+
+
+@given(st.lists(st.one_of(st.binary(max_size=14), st.text("0123456789.,/: €$%JanAMPK+-", max_size=14).map(str.encode)),
+                max_size=6), st.sampled_from(WRITTEN))  # fmt: skip
+def test_any_cell_has_a_code_that_is_its_own(cells, column):
+    together = encode_bytes(pa.array(cells, pa.binary()), column)
+    alone = [encode_bytes(pa.array([cell], pa.binary()), column)[0] for cell in cells]
+    assert together.tolist() == alone
+    assert all(0 <= code < column.codes for code in alone)
