@@ -39,14 +39,12 @@ def command(
     TO BE FILLED IN.
     """
     import json as jsons
-    from dataclasses import replace
 
     import yaml
 
     from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.report import public_part
-    from dpsynth_cli.fillers import all_columns
     from dpsynth_cli.release.dcat import dcat_record
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
@@ -74,8 +72,7 @@ def command(
         )
     made = from_document(document["spec"])
     csv = made.csv if document["output"]["file"].endswith(".csv") else CsvOptions(canonical=True)
-    domain, _ = as_written(made.domain, csv)
-    domain = replace(domain, columns=tuple(all_columns(domain.columns, made.fillers)))
+    domain, _ = as_written(made.released, csv)
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
-from dpsynth_cli.fillers import all_columns
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
@@ -72,7 +71,7 @@ class Receipt:
         from dpsynth_cli.release.frame import read_frame
 
         made = from_document(self.public["spec"])
-        return read_frame(self.files["output"], made.domain, made.csv)
+        return read_frame(self.files["output"], made.released, made.csv)
 
 
 def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) -> Outcome:
@@ -83,13 +82,14 @@ def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) ->
     """
     try:
         if spec.evaluation.epsilon is None:
-            model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+            model = spec.keeper.model(spec.mechanism.run(ask, spec.domain, spec.params, spec.split))
             return Outcome(model, bill.accountant, bill.charges)
         from dpsynth_cli.evaluate.paid import paid_questions
         from dpsynth_cli.release.paid import part_of, share_of
 
         share = share_of(spec, ask)
         model = spec.mechanism.run(part_of(ask, 1 - share), spec.domain, spec.params, spec.split)
+        model = spec.keeper.model(model)
         rows = rows_of(spec, model) if most is None else min(most, rows_of(spec, model))
 
         def rows_again() -> Iterator[Block]:
@@ -123,7 +123,7 @@ def compose(
     output = {
         "file": files.output_name,
         "rows": rows,
-        "columns": [column.name for column in all_columns(spec.domain.columns, spec.fillers)],
+        "columns": [column.name for column in spec.released],
         "sha256": pending.sha256,
     }
     data = transcript.as_bytes()
@@ -172,7 +172,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows, tag, spec.csv, spec.fillers, seed)
+    relations, columns = spec.stated.relations, spec.stated.columns
+    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

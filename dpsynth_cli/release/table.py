@@ -96,8 +96,8 @@ def _ask_and_publish(
     # Publish: the steward's copy has what was measured on real rows; all files in place together.
     try:
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
-        useful = utility(spec, passes.sampled, made, progress)
         problems = for_the_steward(passes.problems, spec.domain)
+        useful = utility(spec, passes.sampled, made, progress, problems)
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,

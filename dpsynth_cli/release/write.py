@@ -7,7 +7,6 @@ codes alone, not on how a mechanism cut them into blocks, on the clock or on the
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import secrets
 import sys
@@ -25,13 +24,16 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.disk import sync_folder
-from dpsynth_cli.domain import GRID, Column, CsvOptions
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.fillers import Filler
+from dpsynth_cli.relations.relations import Relations
+from dpsynth_cli.release.computed import computed_cells
 from dpsynth_cli.release.filled import cells_of, with_fillers
-from dpsynth_cli.scales import to_values
+from dpsynth_cli.values import numbers_of
 
 GROUP = 2**17  # rows of a Parquet row group
+NO_RELATIONS = Relations()
 
 
 @dataclass
@@ -75,19 +77,21 @@ def write_table(
     rows: int,
     tag: str | None = None,
     csv: CsvOptions | None = None,
+    relations: Relations = NO_RELATIONS,
     fillers: Sequence[Filler] = (),
     seed: int = 0,
 ) -> Pending:
     """Write `rows` rows of codes, given in blocks of any size, next to their final place; CSV as `csv` says.
     `fillers` are columns besides; `seed` is that of their random keys.
 
-    The name there has the tag in it; writing again with the same tag replaces what a crash left.
+    Columns that `relations` compute are in no block. The name there has the tag in it; writing again with
+    the same tag replaces what a crash left.
     """
     try:
         sink = _Sink(path, tag)
     except OSError as error:
         raise _cannot_write(path, error) from None
-    groups = _regrouped(columns, blocks)
+    groups = _regrouped(columns, relations, blocks)
     try:
         if fillers:
             columns, groups = with_fillers(columns, groups, fillers, seed)
@@ -120,39 +124,20 @@ def decode(codes: NDArray[Any], column: Column) -> pa.Array:
         labels = from_texts(column.categories, pa.string())
         numbers = from_numpy(codes.astype(np.int32), missing)
         return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
-    if column.grid is not None:  # whole numbers below 2^53, divided once: the float64 nearest to the decimal
-        whole_steps = (column.first + codes.astype(np.int64)) * float(column.grid.numerator)
-        return from_numpy(whole_steps / column.grid.denominator, missing)
-    if column.scale != "linear":
-        return from_numpy(to_values(codes, column), missing)
     if column.type == "continuous":
-        return from_numpy(_middles(codes, float(column.lower), float(column.upper)), missing)
-    steps = int(column.lower) + codes.astype(np.int64) * column.unit
+        return from_numpy(numbers_of(codes, column), missing)
+    steps = numbers_of(codes, column)
     if column.type == "date":
         return from_numpy(steps.astype(np.int32), missing).cast(pa.date32())
     whole = from_numpy(steps, missing)
     return whole.cast(pa.timestamp("us")) if column.type == "datetime" else whole
 
 
-def _middles(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.float64]:
-    """lower + (u + 1/2) / 2^30 (upper - lower), in bounds."""
-    if not upper > lower:
-        return np.full(len(codes), lower)
-    x: NDArray[np.float64] = codes + 0.5
-    x *= 1 / GRID  # a power of two: exact
-    span = upper - lower
-    if math.isinf(span):
-        return np.clip(lower * (1 - x) + upper * x, lower, upper)
-    x *= span
-    x += lower
-    return np.minimum(x, upper, out=x)  # rounding may pass the upper bound, never the lower
-
-
 def _regrouped(
-    columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]]
+    columns: Sequence[Column], relations: Relations, blocks: Iterable[Mapping[str, NDArray[Any]]]
 ) -> Iterator[list[pa.Array]]:
     """The same rows decoded, GROUP at a time and the rest."""
-    names = [column.name for column in columns]
+    names = [column.name for column in columns if column.name not in relations.by_name]
     held: list[list[NDArray[Any]]] = []
     size = 0
     for block in blocks:
@@ -161,17 +146,23 @@ def _regrouped(
             take = GROUP - size
             held.append([array[:take] for array in arrays])
             arrays = [array[take:] for array in arrays]
-            yield _decoded(columns, held)
+            yield _decoded(columns, relations, names, held)
             held, size = [], 0
         held.append(arrays)
         size += len(arrays[0])
     if size:
-        yield _decoded(columns, held)
+        yield _decoded(columns, relations, names, held)
 
 
-def _decoded(columns: Sequence[Column], held: list[list[NDArray[Any]]]) -> list[pa.Array]:
-    whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-    return [decode(codes, column) for codes, column in zip(whole, columns, strict=True)]
+def _decoded(
+    columns: Sequence[Column], relations: Relations, names: list[str], held: list[list[NDArray[Any]]]
+) -> list[pa.Array]:
+    codes = {name: np.concatenate(parts) for name, parts in zip(names, zip(*held, strict=True), strict=True)}
+    computed = computed_cells(columns, relations, codes)
+    return [
+        computed[column.name] if column.name in computed else decode(codes[column.name], column)
+        for column in columns
+    ]
 
 
 # --- formats ------------------------------------------------------------------------------------------

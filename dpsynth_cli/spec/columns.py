@@ -23,7 +23,7 @@ COLUMNS = Section(
     "what is released",
     such_as="age: {type: integer, bounds: [0, 120]}",
     required=True,
-    of=lambda spec: (spec.domain.columns, spec.fillers),
+    of=lambda spec: (spec.declared, spec.fillers),
     write=lambda both: _columns_document(*both),
 )
 DEFAULTS = Section(
