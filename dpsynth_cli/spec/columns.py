@@ -9,7 +9,8 @@ from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
-from dpsynth_cli.spec.column_formats import OF_TYPE, check, with_format
+from dpsynth_cli.spec.column_checks import check
+from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
 from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of, text

@@ -19,6 +19,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
 from dpsynth_cli.relations.keeping import Keeper
+from dpsynth_cli.spec.column_checks import unwritable
 from dpsynth_cli.spec.columns import read_columns
 from dpsynth_cli.spec.document import (
     CSV,
@@ -40,7 +41,7 @@ from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -200,6 +201,8 @@ def _read(
         return header_of(document, folder, csv)
 
     declared, fillers = read_columns(document, header if patterns else None)
+    if text := unwritable(all_columns(declared, fillers), csv):
+        document.note(CSV.name, f"has encoding {csv.encoding}, which cannot write {shortened(text)}")
     stated = read_relations(document, declared)
     columns = stated.modelled
     if declared and not columns:

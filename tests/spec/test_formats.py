@@ -227,3 +227,12 @@ def test_a_key_has_no_other_keys_and_needs_a_column_beside_it():
         "columns.id.key is random; it must be true, for 1, 2, 3, ..., or uuid"
     ]
     assert mistakes("  id: {key: true}\n") == ["columns has none with a type; there must be one to release"]
+
+
+def test_a_label_that_the_encoding_cannot_write_is_a_mistake():
+    columns = "  x: {type: nominal, categories: [Köln, Łódź]}\n"
+    assert mistakes(columns, "csv: {encoding: cp1252}\n") == [
+        "csv has encoding cp1252, which cannot write Łódź"
+    ]
+    domain(columns, "csv: {encoding: cp1250}\n")
+    domain(columns, "csv: {encoding: cp1252, canonical: true}\n")
