@@ -56,7 +56,7 @@ def _judged(spec: Spec, synthetic: str, test: str | None) -> Domain:
     looked_at = all(path != "-" for path, _ in files)  # standard input is read once
     columns = tuple(
         column
-        for column in spec.stated.columns
+        for column in spec.made
         if column.name in modelled
         or (looked_at and all(has_column(path, column, csv) for path, csv in files))
     )
