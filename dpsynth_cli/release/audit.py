@@ -224,6 +224,20 @@ def steward_audit(
     return dict(public) | private | {key: dict(value) for key, value in measured.items() if value is not None}
 
 
+def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """An audit without what is confidential.
+
+    >>> public_part({"publishable": False, "input": "/secret", "utility": {}, "release": {}})
+    {'publishable': True, 'release': {}}
+    """
+    return {key: value for key, value in audit.items() if key not in CONFIDENTIAL} | {"publishable": True}
+
+
+def bound_words(bound: float) -> str:
+    """A bound as it should be read: W1 in the unit cube is never more than 1."""
+    return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
+
+
 def as_text(document: Mapping[str, Any]) -> bytes:
     """Indented JSON, as the files hold it."""
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()

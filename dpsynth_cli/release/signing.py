@@ -195,6 +195,18 @@ def check(audit: Path, key_path: Path, output: Path | None = None, transcript: P
     return f"the signature: of {key_path.name} ({key_id(key)[:16]}), over these files and this audit"
 
 
+def named_keys(audit: Path) -> tuple[str, list[str]] | None:
+    """The signature beside an audit, if there is one, and the keys that it names; nothing is checked."""
+    path = envelope_of(audit)
+    if not path.exists():
+        return None
+    try:
+        signatures = json.loads(_read(path, "signature"))["signatures"]
+        return path.name, [str(one["keyid"]) for one in signatures]
+    except (ValueError, KeyError, TypeError):
+        return path.name, []
+
+
 def _public_part(audit: Path) -> dict[str, Any]:
     """What both copies of an audit have."""
     try:
