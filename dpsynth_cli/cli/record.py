@@ -44,7 +44,7 @@ def command(
 
     from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.report import public_part
+    from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
