@@ -122,8 +122,8 @@ def on_the_tin(audit: Mapping[str, Any], kept: Sequence[str] = (), computed: Seq
 def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     unit = promised["unit"]
     does = [
-        "No synthetic row is anybody's row: all were drawn from noisy answers. One that looks like a person "
-        "you know is no evidence about that person.",
+        "All rows were drawn from noisy answers: how much one of them tells about a real person is what "
+        "epsilon says, and no more.",
         "The promise is kept whatever else is known or published later, and whatever is computed from these "
         "files: more rows, tables, models.",
         "What was asked of the data, with which noise, is in the transcript. Anybody can rebuild the file "
