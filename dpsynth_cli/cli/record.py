@@ -69,7 +69,7 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = from_document(document["spec"]).domain
+    domain = from_document(document["spec"]).released
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

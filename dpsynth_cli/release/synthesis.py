@@ -69,7 +69,7 @@ class Receipt:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        return read_frame(self.files["output"], from_document(self.public["spec"]).domain)
+        return read_frame(self.files["output"], from_document(self.public["spec"]).released)
 
 
 def read_frame(path: str, omega: Domain) -> pd.DataFrame:
@@ -99,13 +99,14 @@ def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) ->
     """
     try:
         if spec.evaluation.epsilon is None:
-            model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
+            model = spec.keeper.model(spec.mechanism.run(ask, spec.domain, spec.params, spec.split))
             return Outcome(model, bill.accountant, bill.charges)
         from dpsynth_cli.evaluate.paid import paid_questions
         from dpsynth_cli.release.paid import part_of, share_of
 
         share = share_of(spec, ask)
         model = spec.mechanism.run(part_of(ask, 1 - share), spec.domain, spec.params, spec.split)
+        model = spec.keeper.model(model)
         rows = rows_of(spec, model) if most is None else min(most, rows_of(spec, model))
 
         def rows_again() -> Iterator[Block]:
@@ -139,7 +140,7 @@ def compose(
     output = {
         "file": files.output_name,
         "rows": rows,
-        "columns": [column.name for column in spec.domain],
+        "columns": [column.name for column in spec.released],
         "sha256": pending.sha256,
     }
     data = transcript.as_bytes()
@@ -188,7 +189,7 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows, tag)
+    return write_table(path, spec.released.columns, watched(), rows, tag, spec.stated.relations)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

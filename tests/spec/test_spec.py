@@ -166,6 +166,8 @@ def test_what_is_left_out_has_its_default() -> None:
         "privacy": {"epsilon": "1", "delta": None, "neighbours": "add_remove", "dataset": "t"},
         "mechanism": LOWEST | {"depth": "auto", "shape": "tree", "clip": 1.0, "steps": 3},
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
+        "derive": None,
+        "rules": None,
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
         "evaluate": {"metrics": list(QUICK), "epsilon": None, "target": None},
@@ -360,8 +362,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
-    "strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, derive, rules, mechanism, csv, "
+    "sampling, evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
@@ -646,6 +648,20 @@ colums: 3
 
 def test_a_mistake_that_an_override_repairs_is_no_mistake() -> None:
     assert load(edited("epsilon: 0.1", "epsilon: -1"), "privacy.epsilon=1").privacy.epsilon == 1
+
+
+def test_a_name_alone_is_a_mechanism_with_its_defaults() -> None:
+    start, end = GOOD.index("mechanism:"), GOOD.index("columns:")
+    short, long = (
+        GOOD[:start] + own + GOOD[end:] for own in ("mechanism: toy\n", "mechanism: {name: toy}\n")
+    )
+    assert load(short) == load(long)
+    assert refusal(short.replace("mechanism: toy", "mechanism: toi")) == [
+        "spec.yaml, line 12: mechanism.name is toi; it must be one of toy (did you mean toy?)"
+    ]
+    assert refusal(short.replace("mechanism: toy", "mechanism:")) == [
+        "spec.yaml, line 12: mechanism is empty; it must be keys such as name: pmm"
+    ]
 
 
 def test_what_the_mechanism_cannot_do_is_a_mistake_at_its_name() -> None:
