@@ -43,7 +43,7 @@ def command(
     import yaml
 
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.report import public_part
+    from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (

@@ -64,6 +64,7 @@ class Receipt:
     problems: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # for the steward: cells not as declared
+    continued: bool = False  # it was begun, and charged, before
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
@@ -151,7 +152,7 @@ def compose(
         [charge.as_json() for charge in outcome.charges],
         output,
         {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
+        [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
         paper_bound(spec, model.total),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timezone
 
 from dpsynth_cli.spec.keys import Key, Kind
 from dpsynth_cli.spec.kinds import LINE, SCALARS, text
@@ -15,16 +16,24 @@ INPUTS = (".csv", ".csv.gz", ".parquet")
 OUTPUTS = (".csv", ".parquet")
 
 
+DATE = "{date}"
+
+
 def _path(
-    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False
+    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False, dated: bool = False
 ) -> Callable[[Node], str]:
-    """Reads a path, relative to the spec's folder if a line of the spec says it, else to the current one."""
+    """Reads a path, relative to the spec's folder if a line of the spec says it, else to the current one.
+
+    In a `dated` one, {date} is the day on which the command began (UTC, as audits have it).
+    """
     line = text(allowed)
 
     def read(node: Node) -> str:
         written: str = line.read(node)
         if written == "-":
             return written
+        if dated:
+            written = written.replace(DATE, datetime.now(timezone.utc).date().isoformat())
         from_spec = os.path.join(folder if node.place.line is not None else "", written)
         short = os.path.normpath(from_spec)
         path = short if os.path.realpath(short) == os.path.realpath(from_spec) else from_spec
@@ -44,7 +53,7 @@ def _input(folder: str) -> Callable[[Node], str]:
 
 
 def _output(folder: str) -> Callable[[Node], str]:
-    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output")
+    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output", dated=True)
 
 
 _ENDINGS = "|".join(ending.replace(".", r"\.") for ending in OUTPUTS)
@@ -60,7 +69,8 @@ INPUT = Key(
 OUTPUT = Key(
     "output",
     Kind(_output(""), {"type": SCALARS, "pattern": f"^(-|.*({_ENDINGS}))$"}),
-    "`.csv` or `.parquet`, which decides the format; or `-` for CSV on standard output",
+    "`.csv` or `.parquet`, which decides the format; or `-` for CSV on standard output. `{date}` in it is "
+    "the day (UTC) on which the command began: `out/{date}/people.parquet`",
     required=True,
     default="-",
 )
