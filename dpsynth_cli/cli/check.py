@@ -75,7 +75,7 @@ def command(
         from dpsynth_cli.release.stream_place import check
 
         check(wanted)
-    declared = unlisted_notes(wanted.domain)
+    declared = [*unlisted_notes(wanted.domain), *_format_notes(wanted)]
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
     if stated := in_words(wanted.stated):
         report["relations"] = stated
@@ -137,6 +137,19 @@ def _compared(spec: Spec, option: str | None) -> dict[str, Any]:
     except DpsynthError as error:
         budget = {"fits": None, "says": error.happened}
     return {"header": header, "ledger": budget}
+
+
+def _format_notes(spec: Spec) -> list[str]:
+    """How cells are read and written, where they are not plain."""
+    from dpsynth_cli.spec.column_formats import words
+
+    said = [f"{column.name} ({text})" for column in spec.domain if (text := words(column))]
+    notes = [f"read and written as declared: {'; '.join(said)}."] if said else []
+    if spec.csv.canonical:
+        return [*notes, "csv.canonical: the release is plain CSV, in UTF-8."]
+    plain = (spec.csv.encoding, spec.csv.delimiter) == ("utf-8", ",")
+    where = f"CSV in {spec.csv.encoding}, with {spec.csv.delimiter!r} between fields"
+    return notes if plain else [*notes, f"{where}; so is the release if it is CSV."]
 
 
 def _show(spec: Spec, report: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ def command(
 
     import yaml
 
+    from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
@@ -69,7 +70,9 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = from_document(document["spec"]).released
+    made = from_document(document["spec"])
+    csv = made.csv if document["output"]["file"].endswith(".csv") else CsvOptions(canonical=True)
+    domain, _ = as_written(made.released, csv)
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

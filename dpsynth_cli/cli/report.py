@@ -37,7 +37,7 @@ def command(
     (of at most 200,000 rows) and cells that were not as declared; with --public, or from the public audit,
     it may be published: it leads with the errors that were paid for, or says that there are none.
     """
-    from dpsynth_cli.domain import CsvOptions
+    from dpsynth_cli.domain import as_written
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.files import read_table, real_rows
     from dpsynth_cli.evaluate.report.page import Shown, page
@@ -62,7 +62,7 @@ def command(
     made_at = synthetic or str(path.parent / document["output"]["file"])
     real_at = real or document.get("input", "")
     with progress_bar(quiet) as progress:
-        made = read_table(made_at, spec.released, CsvOptions(), SAMPLE_ROWS, progress)
+        made = read_table(made_at, *as_written(spec.released, spec.csv), SAMPLE_ROWS, progress)
         truth, why = None, ""
         if steward:
             try:

@@ -248,6 +248,8 @@ class _Program:
                 return self.sum(self.relations.by_name[name].expression)
             case Name(name) if name in self.numbers:
                 column, at = self.omega[name], self.numbers[name]
+                if column.scale != "linear":
+                    raise NotLinear
                 first, last = map(Fraction, numbers_of(np.array([0, column.size - 1]), column).tolist())
                 return {at: (last - first) / max(1, column.size - 1), -1: first}
             case Negative(operand):

@@ -67,7 +67,15 @@ def release(
             problems = for_the_steward(counted, spec.domain)
             count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(SAMPLE_ROWS)
-            pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
+            pending = write_table(
+                files.path,
+                spec.domain.columns,
+                made.watching(blocks),
+                count,
+                release_id,
+                spec.csv,
+                fillers=spec.fillers,
+            )
             try:
                 output = {
                     "file": files.output_name,

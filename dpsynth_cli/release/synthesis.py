@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__
-from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
@@ -70,26 +69,10 @@ class Receipt:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        return read_frame(self.files["output"], from_document(self.public["spec"]).released)
+        from dpsynth_cli.release.frame import read_frame
 
-
-def read_frame(path: str, omega: Domain) -> pd.DataFrame:
-    """A synthetic file as a pandas data frame, with the declared types."""
-    import pandas as pd
-
-    if path.endswith(".parquet"):
-        return pd.read_parquet(path)
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False).replace("", None)
-    kinds = {"integer": "Int64", "continuous": "float64", "boolean": "boolean"}
-    for column in omega:
-        cells = frame[column.name]
-        if column.type in ("date", "datetime"):
-            frame[column.name] = pd.to_datetime(cells, format="ISO8601")
-        elif column.type == "boolean":
-            frame[column.name] = cells.map({"true": True, "false": False}).astype("boolean")
-        elif column.type in kinds:
-            frame[column.name] = pd.to_numeric(cells).astype(kinds[column.type])
-    return frame
+        made = from_document(self.public["spec"])
+        return read_frame(self.files["output"], made.released, made.csv)
 
 
 def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) -> Outcome:
@@ -190,7 +173,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.released.columns, watched(), rows, tag, spec.stated.relations)
+    relations, columns = spec.stated.relations, spec.stated.columns
+    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 
+from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.spec.keys import Key, Kind
 from dpsynth_cli.spec.kinds import LINE, SCALARS, text
-from dpsynth_cli.spec.reader import Reader, Wrong
+from dpsynth_cli.spec.reader import AlreadyNoted, Reader, Wrong
 from dpsynth_cli.spec.yaml_nodes import Node
 
 INPUTS = (".csv", ".csv.gz", ".parquet")
@@ -92,3 +93,15 @@ def _overwrites(source: str, output: str) -> bool:
         return True
     inside, data = os.path.realpath(output), os.path.realpath(source)
     return inside == data or inside.startswith(os.path.join(data, ""))
+
+
+def header_of(document: Reader, folder: str, csv: CsvOptions) -> list[str]:
+    """The names of the input's columns: of a CSV file its header is read, of a Parquet file its schema."""
+    from dpsynth_cli.trusted.rows.header import column_names  # it takes long to import
+
+    entry = document.keys.entries.get(INPUT.name)
+    try:
+        source = _input(folder)(entry.node) if entry else "-"
+    except (Wrong, AlreadyNoted):
+        return []  # noted where the input is read
+    return [] if source == "-" else column_names(source, csv)
