@@ -1,6 +1,7 @@
 """What two or more mechanisms are made of.
 
 sizes        how many rows, in all or by class: asked first
+focus        where in loose bounds rows are
 oneway       private one-way marginals by class
 attributes   a column in few cells, for tables of several columns
 crossed      all pairs of attributes, with what marginals and rules say of them

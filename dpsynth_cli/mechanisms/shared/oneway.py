@@ -25,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
+from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
 from dpsynth_cli.questions import (
     Answer,
@@ -100,9 +102,12 @@ def ask_marginals(
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
     shares = divide(share, [_weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
+    scales, left = ask_scales(ask, "columns", columns, shares, n)
+    shares = divide(left, [_weight(column, scale) for column, scale in zip(columns, scales, strict=True)])
     signed = sizes.variance == 0 or 2 * sum(column.categorical for column in columns) >= len(columns)
     plans = [
-        _plan(ask, omega, column, own, n, depth, signed) for column, own in zip(columns, shares, strict=True)
+        _plan(ask, omega, column, scale, own, n, depth, signed)
+        for column, scale, own in zip(columns, scales, shares, strict=True)
     ]
 
     # Counts: of categories, of cells; and the differences of two cells.
@@ -140,7 +145,7 @@ def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | No
     return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
 
 
-def _weight(column: Column) -> float:
+def _weight(column: Column, scale: Scale | None = None) -> float:
     """Noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
 
     Measured: of many categories most are rare, and cells beyond 24 count for nothing (beyond 32 where numbers
@@ -148,7 +153,8 @@ def _weight(column: Column) -> float:
     """
     if column.categorical:
         return math.sqrt(min(column.codes, 24))
-    return math.sqrt(min(column.codes, 32) if column.bits <= FEW + column.nullable else 9)
+    codes = column.codes if scale is None else scale.codes
+    return math.sqrt(min(codes, 32) if codes <= 2**FEW else 9)
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,7 @@ class ColumnPlan:
     """
 
     column: Column
+    scale: Scale
     levels: tuple[int, ...]
     questions: list[Question]
     spikes: Fraction | None = None
@@ -166,33 +173,39 @@ class ColumnPlan:
 
 
 def _plan(
-    ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None, signed: bool
+    ask: Ask,
+    omega: Domain,
+    column: Column,
+    scale: Scale,
+    share: Fraction,
+    n: float,
+    depth: int | None,
+    signed: bool,
 ) -> ColumnPlan:
-    coarse = COARSE + column.nullable
+    coarse = COARSE + column.nullable + (not scale.plain)
     if column.categorical or column.bits <= coarse:
-        return ColumnPlan(
-            column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)]
-        )
+        every = Bins(column.name, tuple(range(column.codes + 1)))
+        return ColumnPlan(column, scale, (), [_count(omega, every, share)])
     sd = ask.sd(_count(omega, Halves(column.name, coarse), share))
     rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + column.nullable
     fine = min(rich, DEEPEST) if rich >= coarse + 3 else coarse
-    if column.bits <= FEW + column.nullable:
-        fine = column.bits
-    fine = min(column.bits, depth or fine)
+    if scale.bits <= FEW + column.nullable:
+        fine = scale.bits
+    fine = min(scale.bits, depth or fine)
     if fine == 1 and signed and not column.nullable:
-        return ColumnPlan(column, (1,), [], signed=True)
+        return ColumnPlan(column, scale, (1,), [], signed=True)
     levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
     spikes = None
     rest, look = divide(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
     lowest = threshold(np.ones(1), ask.sd(_count(omega, Halves(column.name, 1), look)))
-    if fine < column.bits and n > lowest[0]:  # else not even all rows in one code would stand out
+    if fine < scale.bits and n > lowest[0]:  # else not even all rows in one code would stand out
         share, spikes = rest, look
     weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
     questions = [
-        _count(omega, Halves(column.name, level), own)
+        _count(omega, axis_of(column, scale, level), own)
         for level, own in zip(levels, divide(share, weights), strict=True)
     ]
-    return ColumnPlan(column, levels, questions, spikes)
+    return ColumnPlan(column, scale, levels, questions, spikes)
 
 
 def _count(omega: Domain, axis: Axis, share: Fraction) -> Question:
@@ -216,8 +229,8 @@ def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
         masses = [on_simplex(block, n) for block, n in zip(answers[0].blocks, totals, strict=True)]
         return Marginal(np.arange(column.codes), np.ones(column.codes, np.int64), masses)
     depth = plan.levels[-1]
-    first, width = code_ranges((column.size, column.nullable), depth)
-    room, there = width.astype(np.float64), width > 0
+    (first, width), room = plan.scale.ranges(depth), plan.scale.room(depth)
+    there = width > 0
     masses = []
     for k, n in enumerate(totals):
         counts: list[Floats | None] = [None] * (depth + 1)
@@ -225,7 +238,15 @@ def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
         for level, answer in zip(plan.levels, answers, strict=True):
             counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
         masses.append(descend(n, *combined(counts, variances, room), room, posterior)[there])
-    return Marginal(first[there], width[there], masses)
+    return _spread(plan.scale, Marginal(first[there], width[there], masses))
+
+
+def _spread(scale: Scale, marginal: Marginal) -> Marginal:
+    """Cells that reach far beyond the focus of their scale: even on it, not over their codes."""
+    if scale.plain:
+        return marginal
+    first, width, run, part = scale.cut(marginal.first, marginal.width)
+    return Marginal(first, width, [mass[run] * part for mass in marginal.masses], marginal.first)
 
 
 def _halves(column: Column, more: Ints, totals: Floats) -> Marginal:
@@ -268,7 +289,8 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
         divided(mass, run, width, spike, count, answer.sd)
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
-    return Marginal(first, width, masses, marginal.first)
+    counted = marginal.first if marginal.counted is None else marginal.counted
+    return Marginal(first, width, masses, counted)
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:

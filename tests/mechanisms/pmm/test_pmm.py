@@ -75,7 +75,8 @@ def test_every_variant_spends_exactly_its_budget_and_draws_what_was_asked(neighb
 
 def test_without_noise_the_leaves_are_reproduced():
     omega = Domain((X, AGE))
-    codes = table(omega, 5000)
+    even = np.random.default_rng(0).integers(0, GRID, 5000)  # so that there is no focus
+    codes = table(omega, 5000) | {"x": even, "age": np.minimum(even // (GRID // 10), 9)}
     model = pmm.run(quiet(codes, omega), omega, pmm.Params(depth=10), STAGES)
     made = drawn(model, 5000)
     assert model.total == 5000
