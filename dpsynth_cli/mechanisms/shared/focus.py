@@ -25,7 +25,7 @@ ROUNDS = 6
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
 SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
-GAIN, MORE = 1.3, 3  # how much narrower a focus is than what is looked at; and for another look
+GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
 
 def ask_scales(

@@ -1,4 +1,4 @@
-"""Loose bounds: where rows are is found for a small share, and bounds a thousand times too wide cost little."""
+"""Loose bounds: where rows are is found for a small share; a thousand times too wide costs little."""
 
 from fractions import Fraction
 
