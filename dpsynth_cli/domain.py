@@ -16,6 +16,7 @@ GRID = 2**30
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds
+OCTAVES = {"continuous": (-128, 128), "integer": (0, 53)}  # of size 2^k to 2^(k+1): the first k, and the end
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Column:
 
     Bounds are in the column's own unit: a float for continuous, an int for integer, days since
     1970-01-01 for date, microseconds since then for datetime.
+
+    Of a `private` column the steward does not know the bounds, or which of the categories there are: these
+    are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -36,6 +41,8 @@ class Column:
     categories: tuple[str, ...] = ()
     other: str | None = None
     nullable: bool = False
+    private: bool = False
+    octaves: bool = False
 
     @property
     def categorical(self) -> bool:
@@ -61,6 +68,9 @@ class Column:
         """The number of codes for values that are not missing."""
         if self.categorical:
             return len(self.categories)
+        if self.octaves:
+            first, end = OCTAVES[self.type]
+            return 2 * (end - first) + 1
         if self.type == "continuous":
             return GRID if self.upper > self.lower else 1
         return (int(self.upper) - int(self.lower)) // self.unit + 1

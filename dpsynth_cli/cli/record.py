@@ -45,6 +45,7 @@ def command(
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.report import public_part
     from dpsynth_cli.release.dcat import dcat_record
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
         CURATORS,
@@ -56,7 +57,6 @@ def command(
         table_schema,
     )
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):
         if value is not None and value not in allowed:
@@ -69,7 +69,7 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = from_document(document["spec"]).domain
+    domain = released_spec(document).domain
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

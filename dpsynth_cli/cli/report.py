@@ -41,10 +41,10 @@ def command(
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.evaluate.report import Shown, page, public_part
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.predict import predict as predicted
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     path = Path(audit)
     document = load_audit(path)
@@ -53,7 +53,7 @@ def command(
     steward = not document["publishable"]
     if real and not steward:
         raise UsageError("a public page shows nothing of the real table.", next_step="Drop --real.")
-    spec = from_document(document["spec"])
+    spec = released_spec(document)
     if document["output"]["file"] == "-" and synthetic is None:
         raise UsageError(
             "the release went to standard output.", next_step="Say where it was kept: --synthetic FILE."

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
+from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import accountant_of
@@ -48,12 +49,12 @@ def release(
     if resume:
         with (
             closing(Journal.resume(spec, files, ledger)) as journal,
-            closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
+            closing(_opened(spec)) as scan,
             refunding(spec, ledger, journal.release_id, journal),
         ):
             engine.check(scan)
             return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
-    with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+    with closing(_opened(spec)) as scan:
         engine.check(scan)
         refuse_junk(spec, scan)
         with (
@@ -61,6 +62,11 @@ def release(
             refunding(spec, ledger, journal.release_id, journal),
         ):
             return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+
+
+def _opened(spec: Spec) -> Scan:
+    """The input with columns as they are asked first: private ones as wide as they may be."""
+    return open_scan(spec.input, outer(spec.domain).columns, spec.csv)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -84,10 +90,11 @@ def _ask_and_publish(
     engine: Engine,
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
-    passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
+    passes = Passes(scan, outer(spec.domain), engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
-    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed)
+    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
+    spec = replace(spec, domain=outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
-from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
+from dpsynth_cli.mechanisms.search.outer import STAND_INS
+from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Schema, Section, object_schema, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of
 from dpsynth_cli.spec.reader import Reader, Wrong, plain
@@ -29,17 +30,31 @@ _COLUMN = Section("", (), "", such_as="{type: integer, bounds: [0, 120]}", requi
 def _bounds(kind: str) -> Key:
     return Key(
         "bounds",
-        BOUNDS[kind],
-        "the lowest and the highest value that is possible, by public knowledge",
+        or_private(BOUNDS[kind]),
+        "the lowest and the highest value that is possible, by public knowledge; or `private`: found for a "
+        "part of the budget (`privacy.search`)",
         required=True,
         default=(0, 0),
-        of=attrgetter("lower", "upper"),
+        of=lambda column: PRIVATE if column.private else (column.lower, column.upper),
     )
 
 
 TYPE = Key("type", choice(TYPES), "what its cells are", required=True, default="")
 CATEGORIES = Key(
-    "categories", LABELS, "all labels that are possible, none twice, none empty", required=True, default=()
+    "categories",
+    or_private(LABELS),
+    "all labels that are possible, none twice, none empty; or `private`: those of the `candidates` that "
+    "there are, found for a part of the budget (`privacy.search`)",
+    required=True,
+    default=(),
+    of=lambda column: PRIVATE if column.private else column.categories,
+)
+CANDIDATES = Key(
+    "candidates",
+    replace(LABELS, write=lambda labels: None if labels is None else list(labels)),
+    "with `categories: private`: all labels that there may be, by public knowledge; those with few rows, or "
+    "none, become the `other` one",
+    of=lambda column: column.categories if column.private else None,
 )
 OTHER = Key("other", LABEL, "which of the categories an unlisted label becomes")
 NULLABLE = Key(
@@ -51,8 +66,8 @@ KEYS: dict[str, tuple[Key, ...]] = {
     "integer": (TYPE, _bounds("integer"), NULLABLE),
     "date": (TYPE, _bounds("date"), NULLABLE),
     "datetime": (TYPE, _bounds("datetime"), NULLABLE),
-    "ordinal": (TYPE, CATEGORIES, OTHER, NULLABLE),
-    "nominal": (TYPE, CATEGORIES, OTHER, NULLABLE),
+    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE),
+    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE),
     "boolean": (TYPE, NULLABLE),
 }
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
@@ -68,34 +83,67 @@ def _column(columns: Reader, name: str) -> Column:
     declared = columns.section(replace(_COLUMN, name=name))
     if not name or not plain(name):
         columns.note(name, "is not a name for a column; it must be one line of text")
-    values = declared.values([TYPE, NULLABLE])
+    values = declared.values([TYPE, NULLABLE]) | {"private": False}
     kind = values["type"]
     own = {key.name: key for key in KEYS.get(kind, ())}
     for key in _EVERY.values():
-        if key.name in values:
+        if key in (TYPE, NULLABLE):
             continue
         if not kind:
             declared.expect(key)  # which type it would be right for is not known
         elif key.name not in own:
             declared.value(replace(key, required=False), _left_out(kind))
+        elif key is CANDIDATES:
+            values |= _candidates(declared, values["categories"])
         elif key is OTHER:
-            values[key.name] = _other(declared, values["categories"])
+            values |= _other(declared, values)
         else:
             values[key.name] = declared.value(own[key.name])
     declared.finish()
     if kind == "boolean":
         values["categories"] = ("false", "true")
-    lower, upper = values.pop("bounds", (0, 0))
-    return Column(name, lower=lower, upper=upper, **values)
+    bounds = values.pop("bounds", (0, 0))
+    if bounds == PRIVATE:
+        bounds, values["private"] = STAND_INS[kind], True
+    return Column(name, lower=bounds[0], upper=bounds[1], **values)
 
 
-def _other(declared: Reader, categories: tuple[str, ...]) -> str | None:
-    """One of the categories, where these are known."""
+def _candidates(declared: Reader, categories: tuple[str, ...] | str) -> dict[str, Any]:
+    """The categories, where these are known, else all that there may be."""
+    if categories != PRIVATE:
+        if declared.value(CANDIDATES) is not None:
+            declared.note("candidates", "is stated, but the categories are not private; leave it out")
+        return {"private": False}
+    candidates = declared.value(CANDIDATES)
+    if candidates is None and "candidates" not in declared.keys.entries:
+        declared.note(
+            "categories",
+            "is private, but which labels there may be is not said; state candidates: a list by public "
+            "knowledge, such as all codes of a standard. Labels that nobody has listed are not looked for",
+        )
+    return {"private": True, "categories": candidates or ()}
+
+
+def _other(declared: Reader, values: Mapping[str, Any]) -> dict[str, Any]:
+    """One of the categories, where these are known; of private ones any label, which is then always there."""
+    categories: tuple[str, ...] = values["categories"]
     if not categories:
         declared.expect(OTHER)
-        return None
-    other: str | None = declared.value(OTHER, one_of(categories, "one of the categories: "))
-    return other
+        return {}
+    if not values["private"]:
+        return {"other": declared.value(OTHER, one_of(categories, "one of the categories: "))}
+    other: str | None = declared.value(OTHER)
+    if other is None and not values["nullable"]:
+        declared.note(
+            "categories",
+            "is private, but what becomes of labels that are not found is not said; state other: LABEL, or "
+            "nullable: true",
+        )
+    return {"other": other, "categories": _with(categories, other)}
+
+
+def _with(labels: tuple[str, ...], other: str | None) -> tuple[str, ...]:
+    return labels if other is None or other in labels else (*labels, other)
 
 
 def _left_out(kind: str) -> Callable[[Node], None]:

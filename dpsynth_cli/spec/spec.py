@@ -33,6 +33,7 @@ from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_nam
 from dpsynth_cli.spec.paths import INPUT, OUTPUT, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.search import unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json
 
@@ -176,7 +177,8 @@ def _read(
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private)
+    searched = [column.name for column in columns if column.private]
+    privacy = read_privacy(document, name, private, bool(searched))
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -199,6 +201,7 @@ def _read(
         m.path in shaky or m.path.startswith(("columns.", "mechanism.")) for m in mistakes
     ):
         mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        mistakes += [Mistake(named_at, "", why) for why in unsearchable(mechanism, params, searched)]
     if mistakes or mechanism is None:
         return None
     spec = Spec(
