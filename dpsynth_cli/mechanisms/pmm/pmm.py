@@ -113,7 +113,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         Tree(
             turns([(c.size, c.nullable) for c in columns], depth), scales, quantiles[k] if quantiles else None
         )
-        for k, depth in enumerate(_depths(ask, omega, params, sizes, rest))
+        for k, depth in enumerate(_depths(ask, omega, params, sizes, rest, scales))
     ]
 
     # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
@@ -228,11 +228,14 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
     return codes
 
 
-def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction) -> list[int]:
+def _depths(
+    ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction, scales: Sequence[Scale]
+) -> list[int]:
     lone = Question("counts", CellCounts(Cells(())), rest, omega.strata)
     epsilon = math.sqrt(2) / max(ask.sd(lone), 1e-9)
     columns, rule = omega.modelled, params.consistency
-    chosen = [params.depth or depth_for(epsilon, rows, columns, rule) for rows in sizes.rows]
+    more = sum(not scale.plain for scale in scales)  # half of a scale is for what is outside of its focus
+    chosen = [params.depth or depth_for(epsilon, rows, columns, rule) + more for rows in sizes.rows]
     return [min(deepest(columns), depth) for depth in chosen]
 
 

@@ -23,6 +23,7 @@ CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
 ROUNDS = 6
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
+DULL = 10  # below that a look shows nothing
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
 SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
@@ -50,7 +51,14 @@ def ask_scales(
             inside = slice(1, len(edges)) if edges[0] > 0 else slice(0, len(edges) - 1)
             counts = answer.values[inside].astype(np.float64)
             missing = float(answer.values[-1]) if columns[i].nullable else 0.0
-            cells = narrowest(counts, answer.sd, n - max(0.0, missing))
+            there = max(1.0, n - missing)
+            if there < DULL * answer.sd:  # mostly missing: to see so few rows it takes a sharper look
+                sharper = _price(ask, step, columns[i], shares[i], there)
+                if sharper > 2 * prices[i]:
+                    prices[i] = sharper
+                    found[i] = looking[i]
+                continue
+            cells = narrowest(counts, answer.sd, there)
             if cells is None:
                 continue
             begin, end = edges[cells[0]], edges[cells[1]]
