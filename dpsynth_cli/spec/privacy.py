@@ -14,6 +14,13 @@ from dpsynth_cli.spec.reader import Reader
 NEIGHBOURS = ("add_remove", "replace_one")
 LONGEST_NAME = 100
 
+MOST_SEARCH = Fraction(1, 2)
+SEARCH = Key(
+    "search",
+    positive("a number above 0 and at most 0.5, such as 0.1", below=1),
+    "the part of the budget that finds `bounds: private` and `categories: private`, all of them together; "
+    "default 0.1. What finding them does not take is the mechanism's",
+)
 BUDGET = (  # a release by groups has none of these
     Key(
         "epsilon",
@@ -37,6 +44,7 @@ BUDGET = (  # a release by groups has none of these
         "has another value, and the number of rows is public",
         default=NEIGHBOURS[0],
     ),
+    SEARCH,
 )
 DATASET = Key(
     "dataset",
@@ -44,16 +52,9 @@ DATASET = Key(
     "whose budget in the ledger is charged; default: `name`. All specs about the same people must name the "
     "same data set",
 )
-SEARCH = Key(
-    "search",
-    positive("a number above 0 and at most 0.5, such as 0.1", below=1),
-    "the part of the budget that finds `bounds: private` and `categories: private`, all of them together; "
-    "default 0.1. What finding them does not take is the mechanism's",
-)
-MOST_SEARCH = Fraction(1, 2)
 PRIVACY = Section(
     "privacy",
-    (*BUDGET, DATASET, SEARCH),
+    (*BUDGET, DATASET),
     "what the release may cost",
     such_as="epsilon: 1.0",
     required=True,
@@ -94,7 +95,7 @@ def read_privacy(document: Reader, name: str, private: bool, searched: bool = Fa
     if private:
         values = section.values(PRIVACY.keys)
     else:
-        section.unused(*BUDGET, SEARCH)
+        section.unused(*BUDGET)
         left_out = {key.name: None if key.required else key.default for key in BUDGET}
         values = left_out | section.values([DATASET])
     search = values.get("search")
