@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
+STANDS = 4  # standard deviations above noise
 HEIGHT = 2**24  # of the whole scale: as many halvings as anybody asks for
 
 
@@ -38,8 +39,8 @@ class Scale:
     def focused(cls, size: int, nullable: bool, begin: int, end: int) -> Scale:
         """Half of the height for the codes from begin up to end, a quarter for each side, if there is one.
 
-        >>> Scale.focused(100, False, 0, 10).edges(3)
-        (0, 2, 4, 5, 7, 9, 10, 20, 100)
+        >>> Scale.focused(100, False, 0, 8).edges(3)
+        (0, 2, 3, 4, 6, 7, 8, 9, 100)
         """
         quarter, nearest = HEIGHT // 4, (end - begin) // 8  # rows that are just outside are many
         below = _octaves(begin, nearest, quarter)
@@ -55,13 +56,25 @@ class Scale:
         return len(self.knots) == 2
 
     @property
+    def focus(self) -> tuple[int, int]:
+        """The codes from .. up to that have most of the height."""
+        i = max(range(len(self.knots) - 1), key=lambda i: self.heights[i + 1] - self.heights[i])
+        return self.knots[i], self.knots[i + 1]
+
+    @property
+    def loose(self) -> float:
+        """How many times wider than the focus all codes are."""
+        begin, end = self.focus
+        return self.size / max(1, end - begin)
+
+    @property
     def codes(self) -> int:
         """About how many cells it takes until every code in the focus is alone."""
         if self.plain:
             return self.size + self.nullable
-        steep = max(range(len(self.knots) - 1), key=lambda i: self.heights[i + 1] - self.heights[i])
-        width = self.knots[steep + 1] - self.knots[steep]
-        return -(-width * HEIGHT // (self.heights[steep + 1] - self.heights[steep])) + self.nullable
+        begin, end = self.focus
+        tall = self.heights[self.knots.index(end)] - self.heights[self.knots.index(begin)]
+        return -(-(end - begin) * HEIGHT // tall) + self.nullable
 
     @property
     def bits(self) -> int:
@@ -91,24 +104,45 @@ class Scale:
         edges = np.array(self.edges(bits), np.int64)
         return edges[:-1], np.diff(edges)
 
-    def draw(self, cells: NDArray[np.integer[Any]], bits: int, rng: np.random.Generator) -> Ints:
-        """A code in each of these of the 2^bits cells, even on the scale."""
+    def tails(self, bits: int, counts: Floats, sd: float) -> NDArray[np.bool_]:
+        """Which of the 2^bits cells are taken to be empty: on each side the outermost ones, as long as all of
+        them together have no more rows than noise of this standard deviation in each may be.
+
+        A few rows of noise a thousand times farther away than all others would move any mean.
+        """
         first, width = self.ranges(bits)
-        tall = HEIGHT >> (bits - self.nullable) if bits else HEIGHT
-        up = cells.astype(np.int64) * tall + rng.integers(0, tall, len(cells))
-        piece = np.minimum(np.searchsorted(self.heights, up, side="right"), len(self.knots) - 1) - 1
-        knots, heights = np.array(self.knots), np.array(self.heights)
-        codes = knots[piece] + (up - heights[piece]) * np.diff(knots)[piece] // np.diff(heights)[piece]
-        lowest = first.take(cells)
-        return np.asarray(np.clip(codes, lowest, lowest + np.maximum(width.take(cells), 1) - 1))
+        begin, end = self.focus
+        empty = np.zeros(len(width), bool)
+        if self.plain:
+            return empty
+        below = np.flatnonzero((first + width <= begin) & (width > 0))
+        above = np.flatnonzero((first >= end) & (first < self.size) & (width > 0))[::-1]
+        for side in (below, above):
+            sums = np.cumsum(counts[side])
+            stands = sums >= STANDS * sd * np.sqrt(np.arange(1, len(side) + 1))
+            reached = int(np.argmax(stands)) if stands.any() else len(side)
+            empty[side[:reached]] = True
+        return empty
+
+    def draw(self, cells: NDArray[np.integer[Any]], bits: int, rng: np.random.Generator) -> Ints:
+        """A code in each of these of the 2^bits cells."""
+        first, width = self.ranges(bits)
+        there = width > 0
+        first, width, run, part = self.cut(first[there], width[there])
+        reached = np.cumsum(part)  # each run has 1
+        reached[np.flatnonzero(np.diff(run, append=-1))] = np.arange(1, run[-1] + 2)
+        place = (np.cumsum(there) - 1).take(cells) + rng.random(len(cells))
+        piece = np.searchsorted(reached, place, side="right")
+        return np.asarray(first[piece] + (rng.random(len(cells)) * width[piece]).astype(np.int64))
 
     def cut(self, first: Ints, width: Ints) -> tuple[Ints, Ints, Ints, Floats]:
         """Runs of codes cut where the scale bends: first codes and widths of the pieces, the run each is in,
-        and what part of its run's height it has.
+        and what part of its run's rows it has: in proportion to the square of its height, so that rows which
+        are known to be far outside, but not how far, have a mean.
 
         >>> scale = Scale.focused(70, False, 0, 10)
-        >>> [part.tolist() for part in scale.cut(np.array([0, 10]), np.array([10, 60]))]
-        [[0, 10, 20, 40], [10, 10, 20, 30], [0, 1, 1, 1], [1.0, 0.5, 0.25, 0.25]]
+        >>> [part.tolist() for part in scale.cut(np.array([0, 10]), np.array([10, 60]))[:3]]
+        [[0, 10, 11, 13, 17, 25, 41], [10, 1, 2, 4, 8, 16, 29], [0, 1, 1, 1, 1, 1, 1]]
         """
         pieces = np.union1d(first, self.knots[:-1])
         run = np.searchsorted(first, pieces, side="right") - 1
@@ -116,8 +150,8 @@ class Scale:
         height = np.interp(np.minimum(ends, self.size), self.knots, self.heights) - np.interp(
             pieces, self.knots, self.heights
         )
-        height = np.where(pieces >= self.size, 1.0, height)  # missing
-        return pieces, ends - pieces, run, height / np.bincount(run, height)[run]
+        part = np.where(pieces >= self.size, 1.0, height / HEIGHT) ** 2  # missing has none
+        return pieces, ends - pieces, run, part / np.bincount(run, part)[run]
 
     def room(self, bits: int) -> Floats:
         """What part of the scale each cell is, up to a factor: its codes, or where a focus has changed that,

@@ -59,3 +59,23 @@ def test_the_focus_has_half_of_the_height_and_the_nearest_codes_outside_more_tha
     assert (np.diff(width[48:]) >= 0).all()
     assert scale.heights[0] == 0
     assert scale.heights[-1] == HEIGHT
+
+
+def test_far_cells_that_together_are_no_more_than_noise_are_taken_to_be_empty():
+    scale = Scale.focused(2**30, False, 2**20, 2**21)
+    first, width = scale.ranges(5)
+    counts = np.where((first >= 2**20) & (first < 2**21), 100.0, 0.0)
+    outside = (first + width <= 2**20) | (first >= 2**21)
+    assert np.array_equal(scale.tails(5, counts, 1.0), outside & (width > 0))
+    counts[-3] = 5.0  # above four standard deviations, three cells from the end: the two beyond it go
+    assert scale.tails(5, counts, 1.0)[-3:].tolist() == [True, True, True]  # 5 < 4 sqrt(3)
+    counts[-3] = 7.0
+    assert scale.tails(5, counts, 1.0)[-3:].tolist() == [False, True, True]
+    assert not Scale.even(100, False).tails(3, np.zeros(8), 1.0).any()
+
+
+def test_rows_far_outside_are_nearer_to_the_focus_than_to_the_bound():
+    scale = Scale.focused(2**30, False, 0, 2**10)
+    codes = scale.draw(np.full(20_000, 7), 3, np.random.default_rng(0))
+    assert codes.min() >= 2**10
+    assert codes.mean() < 100 * 2**10

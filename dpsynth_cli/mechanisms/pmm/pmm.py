@@ -26,8 +26,9 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.mechanisms.pmm.tails import tails
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of
+from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of, surely
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
@@ -39,6 +40,7 @@ from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Flo
 from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
+LOOSE = 16  # bounds so many times wider than where rows are cost more than a finer scale there does
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     # Where rows are in loose bounds; the paper's own algorithm takes bounds as they are.
     scales = [Scale.even(column.size, column.nullable) for column in columns]
     if quantiles is None and params.consistency == "wls":
-        n = max(1.0, float(sizes.rows.sum()))
-        scales, rest = ask_scales(ask, "counts", columns, divide(rest, [1.0] * len(columns)), n)
+        even = divide(rest, [1.0] * len(columns))
+        scales, rest = ask_scales(ask, "counts", columns, even, surely(sizes), LOOSE)
 
     # The partition: r = log2(epsilon n), a little less, in each class.
     trees = [
@@ -139,7 +141,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         known = [(float(sizes.rows[k]), sizes.variance)] if math.isfinite(sizes.variance) else []
         sums = [(float(counts.sum()), variance * len(counts)) for _, counts, variance in measured]
         totals.append(max(0.0, best_total(known + sums)))
-        masses.append(_consistent(measured, tree.volumes(columns), totals[k], params.consistency))
+        room = np.where(tails(tree.order, tree.scales, measured), 0.0, tree.volumes(columns))
+        masses.append(_consistent(measured, room, totals[k], params.consistency))
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
     draw = points(trees, masses, totals, columns, omega.strata)

@@ -3,70 +3,106 @@
 Bounds are public knowledge and may be far too wide: then all rows are in one of the cells that a mechanism
 counts. So, for a small share, each column with many codes is first counted in 32 equal cells. If most rows
 are in few neighbouring ones, these are cut into 32 again, and so on. What is found is a `Scale`: cells are
-narrow in the focus and grow outside; no code is lost. A column whose rows are all over its bounds is asked
-once, and keeps its even scale.
+narrow in the focus and grow outside. No code is lost, but the cells far outside that together have no more
+rows than noise may be are taken to be empty (`Scale.tails`). A column whose rows are all over its bounds is
+asked once, and keeps its even scale.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.scale import Scale
-from dpsynth_cli.questions import Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Question
+from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Question
 
 CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
-ROUNDS = 6
+ROUNDS = 7
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
-DULL = 10  # below that a look shows nothing
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
-SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
+DULL = 10  # below that a look shows nothing
+SEEN, DOUBT = 0.85, 1.25  # of the rows are in the focus, by so many standard deviations
+MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
 
+@dataclass
+class _Looked:
+    """A column that is looked at: the range, what was seen of it so far, and the focus."""
+
+    column: Column
+    share: Fraction  # for all of the column
+    price: Fraction  # of a look
+    begin: int
+    end: int
+    scale: Scale
+    counts: list[Floats] = field(default_factory=list)
+
+    def learn(self, answer: Answer, again: Callable[[float], Fraction], n: float) -> bool:
+        """Take in an answer; whether to look once more. `again` prices a look at so many rows."""
+        edges = _edges(self.begin, self.end)
+        inside = slice(1, len(edges)) if edges[0] > 0 else slice(0, len(edges) - 1)
+        self.counts.append(answer.values[inside].astype(np.float64))
+        there = max(1.0, n - (max(0.0, float(answer.values[-1])) if self.column.nullable else 0.0))
+        if there < DULL * answer.sd:  # mostly missing: to see so few rows it takes a sharper look
+            sharper, self.counts = again(there), []
+            dull, self.price = self.price, max(self.price, sharper)
+            return self.price > 2 * dull
+        counts = np.mean(self.counts, axis=0)
+        cells = narrowest(counts, answer.sd / math.sqrt(len(self.counts)), there)
+        if cells is None:
+            few = np.convolve(counts, np.ones(min(2, len(counts))), "valid").max()
+            return len(self.counts) < AGAIN and bool(few >= MAYBE * there)
+        self.begin, self.end, self.counts = edges[cells[0]], edges[cells[1]], []
+        self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
+        return self.end - self.begin >= FEW // 4 and MORE * (cells[1] - cells[0]) < len(edges)
+
+
 def ask_scales(
-    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float
+    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 4
 ) -> tuple[list[Scale], Fraction]:
     """A scale for each column, and what is left of all shares. All columns are asked together, in rounds.
 
-    `n` is about how many rows there are. Classes are not told apart.
+    `n` is how many rows there are, at least. Classes are not told apart. Bounds that are less than `loose`
+    times wider than the focus are taken as they are.
     """
-    scales = [Scale.even(column.size, column.nullable) for column in columns]
-    left = list(shares)
-    prices = [_price(ask, step, column, share, n) for column, share in zip(columns, shares, strict=True)]
-    looking = {i: (0, column.size) for i, column in enumerate(columns) if prices[i]}
+    looked = [
+        _Looked(column, share, _price(ask, step, column, share, n), 0, column.size, _even(column))
+        for column, share in zip(columns, shares, strict=True)
+    ]
+    left = sum(shares, Fraction(0))
+    looking = [one for one in looked if one.price]
     for _ in range(ROUNDS):
         if not looking:
             break
-        questions = [_look(step, columns[i], *focus, prices[i]) for i, focus in looking.items()]
-        found: dict[int, tuple[int, int]] = {}
-        for i, answer in zip(list(looking), ask(questions), strict=True):
-            left[i] -= prices[i]
-            edges = _edges(*looking[i])
-            inside = slice(1, len(edges)) if edges[0] > 0 else slice(0, len(edges) - 1)
-            counts = answer.values[inside].astype(np.float64)
-            missing = float(answer.values[-1]) if columns[i].nullable else 0.0
-            there = max(1.0, n - missing)
-            if there < DULL * answer.sd:  # mostly missing: to see so few rows it takes a sharper look
-                sharper = _price(ask, step, columns[i], shares[i], there)
-                if sharper > 2 * prices[i]:
-                    prices[i] = sharper
-                    found[i] = looking[i]
-                continue
-            cells = narrowest(counts, answer.sd, there)
-            if cells is None:
-                continue
-            begin, end = edges[cells[0]], edges[cells[1]]
-            scales[i] = Scale.focused(columns[i].size, columns[i].nullable, begin, end)
-            if end - begin >= FEW and MORE * (cells[1] - cells[0]) <= len(counts):
-                found[i] = (begin, end)
-        looking = found
-    return scales, sum(left, Fraction(0))
+        questions = [_look(step, one.column, one.begin, one.end, one.price) for one in looking]
+        left -= sum((question.share for question in questions), Fraction(0))
+        answers = zip(looking, ask(questions), strict=True)
+        looking = [
+            one
+            for one, answer in answers
+            if one.learn(answer, partial(_price, ask, step, one.column, one.share), n)
+        ]
+    return [one.scale if one.scale.loose >= loose else _even(one.column) for one in looked], left
+
+
+def surely(sizes: Sizes) -> float:
+    """How many rows there are at least, all but surely."""
+    n = max(1.0, float(sizes.rows.sum()))
+    spread = math.sqrt(sizes.variance * len(sizes.rows)) if math.isfinite(sizes.variance) else 0.0
+    return max(1.0, n - min(3 * spread, n / 4))
+
+
+def _even(column: Column) -> Scale:
+    return Scale.even(column.size, column.nullable)
 
 
 def axis_of(column: Column, scale: Scale, bits: int) -> Axis:

@@ -251,7 +251,7 @@ def test_the_depth_grows_with_the_columns(d, more):
     omega = Domain(
         tuple(Column(f"c{i}", "continuous", lower=0.0, upper=1.0) for i in range(d)), "replace_one"
     )
-    codes = {column.name: np.zeros(2048, int) for column in omega}
+    codes = {column.name: np.arange(2048) * (GRID // 2048) for column in omega}  # all over, no focus
     ask = Asking(quiet(codes, omega).answer, lambda question: math.sqrt(2))  # as with epsilon 1
     assert pmm.run(ask, omega, pmm.Params(), STAGES).facts["depth"] == [11 + more]
     paper = pmm.Params(consistency="uniform", levels="all")
