@@ -91,14 +91,27 @@ class Column:
         return (self.size - 1).bit_length() + self.nullable
 
 
+Ranges = tuple[tuple[int, int], ...]  # codes: the first, and the one after the last
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """No row has one of these codes in the first column and one of those in the second."""
+
+    columns: tuple[str, str]
+    codes: tuple[Ranges, Ranges]
+
+
 @dataclass(frozen=True)
 class Domain:
-    """The columns to release, in order, and what else is public about the table."""
+    """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
+    need not be modelled; no row that is released is one."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
     rows_hint: int | None = None
     strata: str | None = None
+    impossible: tuple[Impossible, ...] = ()
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

@@ -69,7 +69,7 @@ def grant(
         str | None,
         typer.Option(
             metavar="D",
-            help="Count in rho (zCDP), for releases with a delta; epsilon is then meant at this delta.",
+            help="Count in rho (Gaussian), for releases with a delta; epsilon is then meant at this delta.",
             show_default=False,
         ),
     ] = None,

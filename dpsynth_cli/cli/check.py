@@ -21,6 +21,7 @@ from dpsynth_cli.cli.options import (
     print_json,
 )
 from dpsynth_cli.cli.problems import show_problems
+from dpsynth_cli.cli.relations import show_broken, show_relations
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
@@ -62,6 +63,7 @@ def command(
     from dpsynth_cli.release.audit import guarantee
     from dpsynth_cli.release.found import search_advice, search_worth
     from dpsynth_cli.release.junk import unlisted_notes
+    from dpsynth_cli.release.relations import in_words
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
@@ -70,6 +72,8 @@ def command(
         check(wanted)
     declared = unlisted_notes(wanted.domain)
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
+    if stated := in_words(wanted.stated):
+        report["relations"] = stated
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
@@ -92,6 +96,10 @@ def command(
         asked = outer(wanted.domain)
         with closing(open_scan(wanted.input, asked.columns, wanted.csv)) as scan:
             report["data"] = for_the_steward(count_problems(scan), asked)
+        from dpsynth_cli.evaluate.broken import broken_relations
+
+        if broken := broken_relations(wanted):
+            report["data"]["relations"] = broken
     if json:
         print_json(report)
     else:
@@ -106,12 +114,15 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    if "relations" in report:
+        show_relations(console, report["relations"])
     for note in report.get("notes", ()):
         console.print(f"note: {note}", markup=False)
     if "charges" in report:
         _show_questions(console, report)
     if "data" in report:
         show_problems(console, report["data"])
+        show_broken(console, report["data"].get("relations"))
 
 
 def _show_questions(console: Any, report: dict[str, Any]) -> None:

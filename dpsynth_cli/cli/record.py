@@ -69,7 +69,7 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = released_spec(document).domain
+    domain = released_spec(document).released
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

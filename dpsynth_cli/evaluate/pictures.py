@@ -10,10 +10,12 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate import svg
-from dpsynth_cli.evaluate.marginals import axes, errors, pair_question, pair_tables
+from dpsynth_cli.evaluate.cuts import PARTS, CutTables
+from dpsynth_cli.evaluate.marginals import paired, sets
 from dpsynth_cli.evaluate.scales import cells, missing, share
+from dpsynth_cli.evaluate.search import differ_most
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.questions import CellCounts, Cells, Floats, Question
+from dpsynth_cli.questions import CellCounts, Cells, Question
 
 COLUMNS, PAIRS, CATEGORIES, BINS = 40, 6, 14, 32  # drawn at most
 
@@ -70,25 +72,27 @@ def heat(domain: Domain, synthetic: Table, real: Table | None) -> str:
     """Pairs of columns: those that differ most from the real ones, or else the first."""
     if len(domain.columns) < 2:
         return ""
-    made, truth = _pairs(synthetic, domain), {} if real is None else _pairs(real, domain)
-    chosen, why = list(made), f"The first {PAIRS} pairs of columns."
-    if truth:
-        chosen.sort(key=lambda names: -errors(made[names], truth[names])[0])
-        why = f"The {PAIRS} pairs that differ most."
-    size = {axis.column: len(axis.edges) - 1 for axis in axes(domain)}
+    few = Domain(paired(domain))
+    if real is None:
+        chosen, why = sets(few, 2)[:PAIRS], f"The first {PAIRS} pairs of columns."
+    else:
+        chosen, why = differ_most(real, synthetic, few, PAIRS), f"The {PAIRS} pairs that differ most."
+    tables = (synthetic,) if real is None else (real, synthetic)
+    counted = CutTables(tables[0], tables, few, PARTS[2])
     figures = []
-    for a, b in chosen[:PAIRS]:
-        shape = (size[a], size[b])
-        panels: list[tuple[str, Floats]] = [("synthetic", made[a, b].reshape(shape))]
-        if truth:
-            panels.insert(0, ("real", truth[a, b].reshape(shape)))
+    for a, b in chosen:
+        shape = (counted.sizes[a], counted.sizes[b])
+        titles = ("synthetic",) if real is None else ("real", "synthetic")
+        panels = [
+            (
+                title,
+                np.bincount(own[a] * shape[1] + own[b], minlength=shape[0] * shape[1]).reshape(shape)
+                / max(1, len(own[a])),
+            )
+            for title, own in zip(titles, counted.cells, strict=True)
+        ]
         drawn = svg.heat_maps((a, b), panels)
         figures.append(f"<figure><h3>{escape(a)} and {escape(b)}</h3>{drawn}</figure>")
-    few = "" if len(made) <= PAIRS else why
-    said = f"Darker cells have more rows; values rise to the right and upwards. {few}"
+    more = "" if len(sets(few, 2)) <= PAIRS else why
+    said = f"Darker cells have more rows; values rise to the right and upwards. {more}"
     return f"<h2>Pairs of columns</h2><p class=small>{said}</p><div class=grid>{''.join(figures)}</div>"
-
-
-def _pairs(table: Table, domain: Domain) -> dict[tuple[str, ...], Floats]:
-    every = pair_tables(table.sums([pair_question(domain)], domain)[0], domain)
-    return {names: counts / max(1, len(table)) for names, counts in every.items() if len(names) == 2}

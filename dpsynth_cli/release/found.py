@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def beside(spec: Spec, synthetic: str) -> Spec:
         if path.exists():
             domain = released_spec(json.loads(path.read_bytes())).domain
             if not private(domain) and [c.name for c in domain] == [c.name for c in spec.domain]:
-                return replace(spec, domain=domain)
+                return spec.found(domain)
     refuse_private(spec, synthetic)
     return spec
 

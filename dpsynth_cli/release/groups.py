@@ -73,7 +73,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
                 real = partial(scanned, scan, spec.domain, SAMPLE_ROWS, progress)
-                useful = utility(spec, real, made, progress)
+                useful = utility(spec, real, made, progress, problems)
                 charged = ledger.receipt(spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful, problems)
                 steward["groups"] = found.for_the_steward()

@@ -163,7 +163,7 @@ def refuse_junk(spec: Spec, scan: Scan, cost: str = LOOKED) -> None:
         if junk(found["columns"][column.name], column) + found["ruined"] > MOST * rows
     ]
     if rows and worst:
-        raise FileError(_refusal(found, spec.domain, worst), cost, NEXT)
+        raise FileError(_refusal(found, spec.domain, worst), cost, NEXT, {"confidential": True})
 
 
 NEXT = "Correct the file or the spec, or release without --strict and strict: true. " + CONFIDENTIAL

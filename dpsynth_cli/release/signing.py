@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
+from dpsynth_cli.release.audit import CONFIDENTIAL
 from dpsynth_cli.release.publish import write_file
 
 if TYPE_CHECKING:  # it takes long to import
@@ -189,7 +190,19 @@ def check(audit: Path, key_path: Path, output: Path | None = None, transcript: P
     # Only now is the payload read.
     if payload != canonical(statement(public_audit, output, transcript)):
         raise VerificationError(f"the files are not those that were signed in {path}.", "")
+    # The steward's copy is checked beside it, and is not signed: it must be about the same release.
+    if _public_part(audit) != _public_part(public_audit):
+        raise VerificationError(f"{audit} is not of the release that was signed in {path}.", "")
     return f"the signature: of {key_path.name} ({key_id(key)[:16]}), over these files and this audit"
+
+
+def _public_part(audit: Path) -> dict[str, Any]:
+    """What both copies of an audit have."""
+    try:
+        said = json.loads(_read(audit, "audit"))
+        return {key: said[key] for key in said if key not in (*CONFIDENTIAL, "publishable")}
+    except (ValueError, TypeError):
+        raise VerificationError(f"{audit} is not an audit.", "") from None
 
 
 def envelope_of(audit: Path) -> Path:

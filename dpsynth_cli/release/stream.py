@@ -50,7 +50,16 @@ from dpsynth_cli.trusted.stream.state import Store, StreamState
 from dpsynth_cli.trusted.stream.step import read_batch
 
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
-FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream
+FIXED = (
+    "name",
+    "rows_hint",
+    "privacy",
+    "mechanism",
+    "columns",
+    "derive",
+    "rules",
+    "csv",
+)  # for the life of a stream
 
 
 # --- the commands ------------------------------------------------------------------------------------
@@ -246,7 +255,7 @@ def _loaded(spec: Spec, store: Store) -> StreamState:
             NOTHING_SPENT,
             "Start it with: dpsynth stream init SPEC. Or name its ledger: --ledger FILE, or $DPSYNTH_LEDGER.",
         )
-    changed = [key for key in FIXED if state.spec[key] != _fixed(spec)[key]]
+    changed = [key for key in FIXED if state.spec.get(key) != _fixed(spec)[key]]
     if changed:
         raise UsageError(
             f"the stream {spec.name} was started with another {' and '.join(changed)}.",

@@ -34,6 +34,7 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     if left:
         raise VerificationError("the transcript has answers that belong to no block.", "")
     model, bill = model_of(spec, release, stream["clock"], parts)
+    model = spec.keeper.model(model)
     accountant = accountant_of(spec)
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"

@@ -74,7 +74,7 @@ class Receipt:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        return read_frame(self.files["output"], from_document(self.public["spec"]).domain)
+        return read_frame(self.files["output"], from_document(self.public["spec"]).released)
 
 
 def read_frame(path: str, omega: Domain) -> pd.DataFrame:
@@ -117,7 +117,7 @@ def run(
 
     try:
         found = find(ask, declared, spec.domain, spec.privacy.share_of_search)
-        spec, rest = replace(spec, domain=found.domain), 1 - found.spent
+        spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
             return Outcome(model, bill.accountant, bill.charges, found)
@@ -143,7 +143,7 @@ def run(
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
     """The mechanism's, for a share of the budget."""
     own = ask if share == 1 else part_of(ask, share)
-    model = spec.mechanism.run(own, spec.domain, spec.params, spec.split)
+    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -160,14 +160,14 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
-    spec = replace(spec, domain=outcome.found.domain)
+    spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
     pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
     output = {
         "file": files.output_name,
         "rows": rows,
-        "columns": [column.name for column in spec.domain],
+        "columns": [column.name for column in spec.released],
         "sha256": pending.sha256,
     }
     data = transcript.as_bytes()
@@ -218,7 +218,7 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows, tag)
+    return write_table(path, spec.released.columns, watched(), rows, tag, spec.stated.relations)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

@@ -94,7 +94,7 @@ def _ask_and_publish(
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
-    spec = replace(spec, domain=outcome.found.domain)
+    spec = spec.found(outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
@@ -103,8 +103,8 @@ def _ask_and_publish(
     # Publish: the steward's copy has what was measured on real rows; all files in place together.
     try:
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
-        useful = utility(spec, passes.sampled, made, progress)
         problems = for_the_steward(passes.problems, spec.domain)
+        useful = utility(spec, passes.sampled, made, progress, problems)
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,

@@ -26,10 +26,14 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.disk import sync_folder
-from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.domain import SECOND, Column
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.relations.relations import Relations
+from dpsynth_cli.release.computed import computed_cells
+from dpsynth_cli.values import numbers_of
 
 GROUP = 2**17  # rows of a Parquet row group
+NO_RELATIONS = Relations()
 
 
 @dataclass
@@ -72,10 +76,12 @@ def write_table(
     blocks: Iterable[Mapping[str, NDArray[Any]]],
     rows: int,
     tag: str | None = None,
+    relations: Relations = NO_RELATIONS,
 ) -> Pending:
     """Write `rows` rows of codes, given in blocks of any size, next to their final place.
 
-    The name there has the tag in it; writing again with the same tag replaces what a crash left.
+    Columns that `relations` compute are in no block. The name there has the tag in it; writing again with
+    the same tag replaces what a crash left.
     """
     try:
         sink = _Sink(path, tag)
@@ -83,7 +89,7 @@ def write_table(
         raise _cannot_write(path, error) from None
     write = _write_parquet if path.lower().endswith(".parquet") else _write_csv
     try:
-        written = write(sink, columns, _regrouped(columns, blocks))
+        written = write(sink, columns, _regrouped(columns, relations, blocks))
         if written != rows:
             raise ValueError(f"the model drew {written} rows instead of {rows}")
         return Pending(path, sink.finish(), rows, sink.temporary or sink.file)
@@ -110,33 +116,19 @@ def decode(codes: NDArray[Any], column: Column) -> pa.Array:
         numbers = from_numpy(codes.astype(np.int32), missing)
         return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
     if column.type == "continuous":
-        return from_numpy(_middles(codes, float(column.lower), float(column.upper)), missing)
-    steps = int(column.lower) + codes.astype(np.int64) * column.unit
+        return from_numpy(numbers_of(codes, column), missing)
+    steps = numbers_of(codes, column)
     if column.type == "date":
         return from_numpy(steps.astype(np.int32), missing).cast(pa.date32())
     whole = from_numpy(steps, missing)
     return whole.cast(pa.timestamp("us")) if column.type == "datetime" else whole
 
 
-def _middles(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.float64]:
-    """lower + (u + 1/2) / 2^30 (upper - lower), in bounds."""
-    if not upper > lower:
-        return np.full(len(codes), lower)
-    x: NDArray[np.float64] = codes + 0.5
-    x *= 1 / GRID  # a power of two: exact
-    span = upper - lower
-    if math.isinf(span):
-        return np.clip(lower * (1 - x) + upper * x, lower, upper)
-    x *= span
-    x += lower
-    return np.minimum(x, upper, out=x)  # rounding may pass the upper bound, never the lower
-
-
 def _regrouped(
-    columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]]
+    columns: Sequence[Column], relations: Relations, blocks: Iterable[Mapping[str, NDArray[Any]]]
 ) -> Iterator[list[pa.Array]]:
     """The same rows decoded, GROUP at a time and the rest."""
-    names = [column.name for column in columns]
+    names = [column.name for column in columns if column.name not in relations.by_name]
     held: list[list[NDArray[Any]]] = []
     size = 0
     for block in blocks:
@@ -145,17 +137,23 @@ def _regrouped(
             take = GROUP - size
             held.append([array[:take] for array in arrays])
             arrays = [array[take:] for array in arrays]
-            yield _decoded(columns, held)
+            yield _decoded(columns, relations, names, held)
             held, size = [], 0
         held.append(arrays)
         size += len(arrays[0])
     if size:
-        yield _decoded(columns, held)
+        yield _decoded(columns, relations, names, held)
 
 
-def _decoded(columns: Sequence[Column], held: list[list[NDArray[Any]]]) -> list[pa.Array]:
-    whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-    return [decode(codes, column) for codes, column in zip(whole, columns, strict=True)]
+def _decoded(
+    columns: Sequence[Column], relations: Relations, names: list[str], held: list[list[NDArray[Any]]]
+) -> list[pa.Array]:
+    codes = {name: np.concatenate(parts) for name, parts in zip(names, zip(*held, strict=True), strict=True)}
+    computed = computed_cells(columns, relations, codes)
+    return [
+        computed[column.name] if column.name in computed else decode(codes[column.name], column)
+        for column in columns
+    ]
 
 
 # --- formats ------------------------------------------------------------------------------------------

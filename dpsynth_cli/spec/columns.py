@@ -21,7 +21,7 @@ COLUMNS = Section(
     "what is released",
     such_as="age: {type: integer, bounds: [0, 120]}",
     required=True,
-    of=attrgetter("domain"),
+    of=attrgetter("declared"),
     write=lambda columns: [{"name": column.name} | column_document(column) for column in columns],
 )
 _COLUMN = Section("", (), "", such_as="{type: integer, bounds: [0, 120]}", required=True)

@@ -14,6 +14,7 @@ from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT
 from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
 from dpsynth_cli.spec.reader import Wrong
+from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar
 
 VERSION = 1
@@ -124,6 +125,8 @@ DOCUMENT = (
     PRIVACY,
     MECHANISM,
     COLUMNS,
+    DERIVE,
+    RULES,
     CSV,
     SAMPLING,
     EVALUATE,

@@ -56,6 +56,7 @@ class Section:
     """A key with keys inside, such as `such_as`.
 
     Where what is declared inside decides on the keys, none are listed, and `write` gives the whole section.
+    A plain value there is that of the key called `short`, if there is one.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Section:
     unless: str = ""
     of: Callable[[Any], Any] | None = None
     write: Callable[[Any], Any] | None = None
+    short: str = ""
 
 
 def written(keys: Iterable[Key | Section], kept: Any) -> dict[str, Any]:

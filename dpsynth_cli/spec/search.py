@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.spec.reader import listed
+from dpsynth_cli.spec.relations import Stated
 
 
-def unsearchable(mechanism: Mechanism, params: Any, private: Sequence[str]) -> list[str]:
+def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str | None) -> list[str]:
     """Why private columns cannot be looked for here, if there are any."""
+    private = [column.name for column in stated.columns if column.private]
     if not private:
         return []
     columns = f"{listed(private)}: bounds or categories are private, but"
@@ -22,21 +23,20 @@ def unsearchable(mechanism: Mechanism, params: Any, private: Sequence[str]) -> l
             "counted again when others are found; state them, or release a first table with private bounds "
             "and copy what its audit found"
         ]
-    named = sorted(set(private) & _texts(getattr(params, "rules", None)))
+    named = [name for name in private if name in _named(stated) or (name == strata and stated.relations.kept)]
     if named:
         return [
-            f"{listed(named)}: a rule names values of a column whose bounds or categories are private; state "
-            "them, or leave the rule out"
+            f"{listed(named)}: a rule or a derived column depends on a column whose bounds or categories are "
+            "private; state them, or leave the rule out"
         ]
     return []
 
 
-def _texts(written: Any) -> set[str]:
-    """All keys and texts in a parameter: what a rule may name."""
-    if isinstance(written, str):
-        return {written}
-    if isinstance(written, dict):
-        return set(map(str, written)) | _texts(list(written.values()))
-    if isinstance(written, (list, tuple)):
-        return set().union(*map(_texts, written))
-    return set()
+def _named(stated: Stated) -> set[str]:
+    """The columns that what is computed or ruled depends on, and those that are computed."""
+    relations = stated.relations
+    found = {one.column.name for one in relations.computed}
+    expressions = [one.expression for one in relations.computed] + [
+        rule.expression for rule in relations.kept
+    ]
+    return found.union(*map(relations.modelled, expressions))

@@ -100,8 +100,8 @@ def test_a_public_table_can_stand_for_the_codebook(dpsynth, table):
         ),
         (
             ["--epsilon", "1", "--codebook", "book.csv", "--mechanism", "jiont"],
-            "the drafted spec, line 18: mechanism.name is jiont; it must be one of factor, joint, lowdim, "
-            "marginals, microaggregation, online, pmm, psmm (did you mean joint?)",
+            "the drafted spec, line 18: mechanism.name is jiont; it must be one of auto, factor, joint, "
+            "lowdim, marginals, microaggregation, online, pmm, psmm (did you mean joint?)",
         ),
     ],
 )

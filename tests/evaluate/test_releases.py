@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.release.audit import CONFIDENTIAL
 from dpsynth_cli.trusted.rows.csv import CsvScan
@@ -32,7 +33,8 @@ def test_utility_is_in_the_stewards_audit_and_nowhere_else(dpsynth, people, tmp_
     steward, public = audits(tmp_path / "out")
     utility = steward["utility"]
     assert utility["confidential"] is True
-    assert set(utility["metrics"]) == {"w1", "marginals", "moments"}
+    assert set(utility["metrics"]) == set(QUICK)
+    assert utility["verdict"]["summary"]
     assert utility["sample_rows"] == 50_000
     assert utility["rows"]["real"] == 300
     assert "utility" not in public
@@ -57,7 +59,7 @@ def test_the_spec_chooses_metrics(dpsynth, people, tmp_path, section, metrics):
     utility = audits(tmp_path / "out")[0].get("utility")
     assert (None if utility is None else set(utility["metrics"])) == metrics
     if utility:
-        assert "uniform" in utility["metrics"]["w1"]
+        assert "independent" in utility["metrics"]["w1"]
 
 
 @pytest.mark.parametrize("epsilon", [None, "0.25"])
@@ -178,7 +180,7 @@ def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
         ("{epsilon: 0.6}", "evaluate.epsilon is more than half of privacy.epsilon, of which it is a part"),
         ("{epsilon: 0}", "evaluate.epsilon is 0; it must be a positive number, or a percentage"),
         ("{metric: all}", "evaluate.metric is not a known key (did you mean metrics?)"),
-        ("{metrics: [w1, tvd]}", "evaluate.metrics is [w1, tvd]; it must be one of w1, w1_2d, sliced"),
+        ("{metrics: [w1, tvd]}", "evaluate.metrics is [w1, tvd]; it must be one of w1, w1_2d, w1_joint"),
         ("{metrics: [w1, w1]}", "it must be a list that names each metric once"),
         ("{metrics: every}", "it must be a list of w1, w1_2d"),
         ("{target: age}", "evaluate.target is age; it must be a declared ordinal, nominal or boolean column"),
@@ -211,7 +213,8 @@ def test_any_tools_file_is_judged(dpsynth, people, tmp_path):
     assert ran.code == 0, ran.err
     judged = ran.json
     assert judged["confidential"] is True
-    assert judged["metrics"]["w1"]["synthetic"]["worst"] == 0 < judged["metrics"]["w1"]["uniform"]["worst"]
+    assert judged["metrics"]["w1"]["synthetic"]["worst"] == 0 < judged["metrics"]["w1"]["real_split"]["worst"]
+    assert judged["problems"]["real"]["rows"] == judged["problems"]["synthetic"]["rows"] == 300
     assert judged["metrics"]["matches"]["synthetic"]["unique_share"] == 1.0
     shown = dpsynth("evaluate", spec, "theirs.csv", "-m", "w1,w1_2d,sliced,propensity")
     assert shown.code == 0

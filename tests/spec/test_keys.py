@@ -87,7 +87,8 @@ def test_the_schema_has_the_declared_keys_and_no_others() -> None:
     assert list(schema) == names(DOCUMENT)
     for section in ("privacy", "csv", "sampling", "evaluate"):
         assert list(schema[section]["properties"]) == names(EVERY[section]), section
-    (toy,) = schema["mechanism"]["oneOf"]
+    named, toy = schema["mechanism"]["oneOf"]
+    assert named == {"enum": ["toy"]}
     assert list(toy["properties"]) == names(EVERY["mechanism"])
     for column in schema["columns"]["additionalProperties"]["oneOf"]:
         assert list(column["properties"]) == names(KEYS[column["properties"]["type"]["const"]])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numbers import exact
@@ -171,9 +172,11 @@ def test_what_is_left_out_has_its_default() -> None:
         },
         "mechanism": LOWEST | {"depth": "auto", "shape": "tree", "clip": 1.0, "steps": 3},
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
+        "derive": None,
+        "rules": None,
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
+        "evaluate": {"metrics": list(QUICK), "epsilon": None, "target": None},
         "strict": False,
     }
 
@@ -205,7 +208,7 @@ def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
         "rows": None,
         "privacy": {"dataset": "t"},
         "mechanism": with_budget["mechanism"] | {"split": {}},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "target": None},
+        "evaluate": {"metrics": list(QUICK), "target": None},
     }
     assert from_document(spec.effective, registry=groups) == spec
 
@@ -370,8 +373,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
-    "strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, derive, rules, mechanism, csv, "
+    "sampling, evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
@@ -656,6 +659,20 @@ colums: 3
 
 def test_a_mistake_that_an_override_repairs_is_no_mistake() -> None:
     assert load(edited("epsilon: 0.1", "epsilon: -1"), "privacy.epsilon=1").privacy.epsilon == 1
+
+
+def test_a_name_alone_is_a_mechanism_with_its_defaults() -> None:
+    start, end = GOOD.index("mechanism:"), GOOD.index("columns:")
+    short, long = (
+        GOOD[:start] + own + GOOD[end:] for own in ("mechanism: toy\n", "mechanism: {name: toy}\n")
+    )
+    assert load(short) == load(long)
+    assert refusal(short.replace("mechanism: toy", "mechanism: toi")) == [
+        "spec.yaml, line 12: mechanism.name is toi; it must be one of toy (did you mean toy?)"
+    ]
+    assert refusal(short.replace("mechanism: toy", "mechanism:")) == [
+        "spec.yaml, line 12: mechanism is empty; it must be keys such as name: pmm"
+    ]
 
 
 def test_what_the_mechanism_cannot_do_is_a_mistake_at_its_name() -> None:

@@ -162,6 +162,8 @@ def test_strict_refuses_before_the_charge(dpsynth, tmp_path, how):
         "release without --strict and strict: true. This was counted in the real rows: it is confidential, "
         "for the steward only. Do not publish it, nor that it was looked at.\n"
     )
+    told = dpsynth("release", spec, "--json", *([how] if how == "--strict" else [])).json
+    assert told["confidential"] is True
     assert Ledger(tmp_path / "ledger.sqlite").log() == before
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -128,6 +128,19 @@ def test_samples_reports_records_and_evaluations_know_what_was_found(dpsynth, tm
     )
 
 
+def test_rules_and_derived_columns_of_other_columns_are_kept(dpsynth, tmp_path):
+    write(tmp_path)
+    text = (tmp_path / "spec.yaml").read_text()
+    (tmp_path / "spec.yaml").write_text(text + "derive: {decade: age // 10}\nrules: {always: [age >= 30]}\n")
+    ran = dpsynth("release", "spec.yaml")
+    assert ran.code == 0, ran.err
+    made = pd.read_csv(tmp_path / "out/people.csv")
+    assert (made["decade"] == made["age"] // 10).all()
+    assert made["age"].min() >= 30
+    assert made["income"].median() > 10_000
+    assert dpsynth("verify", "out/people.audit.json").code == 0
+
+
 def test_an_edited_bound_is_found_out(dpsynth, tmp_path):
     write(tmp_path)
     assert dpsynth("release", "spec.yaml").code == 0
@@ -228,9 +241,14 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
         ("add_remove}", "add_remove, search: 0.7}", "is more than half of the budget"),
         ("name: marginals", "name: online", "the cells of a stream are fixed before its first row comes"),
         (
-            "{name: marginals",
-            "{name: joint, rules: {impossible: [{income: [0, 1], age: [0, 1]}]}",
-            "income: a rule names values of a column whose bounds or categories are private",
+            "evaluate:",
+            "rules: {always: [income > age]}\nevaluate:",
+            "income: a rule or a derived column depends on a column whose bounds or categories are private",
+        ),
+        (
+            "evaluate:",
+            "derive: {half: year // 2}\nevaluate:",
+            "year: a rule or a derived column depends on a column whose bounds or categories are private",
         ),
         (
             "categories: private, candidates: [AMS",

@@ -61,6 +61,22 @@ def test_a_changed_byte_anywhere_is_found(dpsynth, signed, tmp_path, name, part)
     assert checked(dpsynth).code == 4
 
 
+def test_a_stewards_copy_of_another_release_does_not_pass_for_the_signed_one(
+    dpsynth, people, signed, tmp_path
+):
+    """Both would be verified: the signature over files that are beside it, the audit over its own."""
+    ours = tmp_path / "out/people.audit.json"
+    other = people("marginals", "3")
+    other.write_text(other.read_text().replace("out/people.csv", "out/forged.csv"))
+    assert dpsynth("release", other).code == 0
+    forged = tmp_path / "out/forged.audit.json"
+    assert dpsynth("verify", forged).code == 0
+    ours.write_bytes(forged.read_bytes())
+    ran = checked(dpsynth, audit="out/people.audit.json")
+    assert ran.code == 4
+    assert "out/people.audit.json is not of the release that was signed" in ran.err
+
+
 def test_what_is_not_signed_is_not_checked_but_a_missing_signature_is_found(dpsynth, signed, tmp_path):
     (tmp_path / signed["signature"]).unlink()
     assert dpsynth("verify", "out/people.audit.json").code == 0

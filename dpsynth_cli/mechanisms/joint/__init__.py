@@ -34,8 +34,8 @@ from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
 from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
-from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.shared.rules import STRUCTURE, Rules, problems
+from dpsynth_cli.mechanisms.registry import Mechanism
+from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
@@ -56,14 +56,12 @@ FALLBACK = (
 
 @dataclass(frozen=True)
 class Params:
-    rules: Mapping[str, Any] | None = parameter(
-        None, "what no row can have: pairs of values of two columns", structure=STRUCTURE
-    )
+    """Nothing to set: impossible pairs are in the domain."""
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
-    rules = Rules(params.rules, omega)
+    rules = Rules(omega)
     columns, misfit, links, pairs = _shares(ask, omega, sizes, rest, split)
     looks = divide(misfit, [1, 1])
     if not _shows(ask, omega, sizes, looks[0]):
@@ -197,7 +195,7 @@ def _model(omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] 
 def fits(omega: Domain, params: Params) -> list[str]:
     if not omega.modelled:
         return ["joint needs a column besides the strata"]
-    found = problems(params.rules, omega)
+    found = []
     for column in omega.modelled:
         if column.categorical and column.codes * omega.classes > MOST_CATEGORIES:
             found.append(

@@ -39,7 +39,7 @@ class Unit:
             raise ValueError(f"no such unit: {self.currency} under {self.neighbours}")
 
     def __str__(self) -> str:
-        kind = "pure epsilon" if self.currency == "epsilon" else "rho (zCDP)"
+        kind = "pure epsilon" if self.currency == "epsilon" else "rho (Gaussian)"
         return f"{kind} under {self.neighbours}"
 
 

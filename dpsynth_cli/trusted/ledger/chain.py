@@ -26,7 +26,7 @@ from typing import Any
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 
-FORMAT = 2
+FORMAT = 3  # 2 had rho of zCDP, which a Gaussian profile does not follow from
 START = "0" * 64
 APPLICATION = 0x64707379  # "dpsy" in the header of the file: never write into another program's database
 # With a rollback journal FULL does not sync the folder after a commit, and a power cut could undo it.
@@ -130,7 +130,8 @@ def _check_format(db: sqlite3.Connection, path: Path, create: bool, cost: str) -
         raise FileError(
             f"the ledger {path} has format {version}, and this dpsynth knows format {FORMAT}.",
             cost,
-            "Use the dpsynth that made it, or name another file with --ledger or $DPSYNTH_LEDGER.",
+            "Use the dpsynth that made it: a new ledger (--ledger, $DPSYNTH_LEDGER) would not know what "
+            "this one charged.",
         )
     if application or version or db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise FileError(

@@ -103,10 +103,11 @@ def _floats(array: pa.Array) -> Look:
     missing = _missing(len(floats) - len(filled), len(floats))
     if not len(filled):
         return Look("empty", missing)
-    for decimals in range(MOST_DECIMALS + 1):
-        scaled = filled * 10.0**decimals
-        if np.mean(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1, np.abs(scaled))) >= ROUNDED:
-            return Look("number" if decimals else "integer", missing, decimals)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest float are on no grid
+        for decimals in range(MOST_DECIMALS + 1):
+            scaled = filled * 10.0**decimals
+            if np.mean(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1, np.abs(scaled))) >= ROUNDED:
+                return Look("number" if decimals else "integer", missing, decimals)
     return Look("number", missing)
 
 

@@ -17,6 +17,7 @@ from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.trusted.rows.csv_lines import BOM, split_line
 
 COST = "No row was read and nothing was spent."
+LOOKED = "Rows were looked at; nothing was spent."
 LONGEST = 1_000_000
 _NUMBER_OR_DATE = re.compile(r"\s*[-+]?[.,]?[0-9][0-9.,:eE+\s/-]*")
 
@@ -54,10 +55,19 @@ def header(path: str, line: bytes, certain: bool) -> tuple[list[str], str]:
     delimiter = max(cuts, key=lambda sign: 0 if sign in unfit else len(cuts[sign]))
     names = [name.decode() for name in cuts[delimiter]]
     if not certain and any(_NUMBER_OR_DATE.fullmatch(name) for name in names):
-        # The names are not repeated here: they may be a row.
-        raise UsageError(
-            f"The first line of {path} does not look like a header: a name in it is a number or a date.",
-            COST,
-            "Add a header line; or, if it is one, say so with --header.",
-        )
+        raise no_header(path, "a name in it is a number or a date", COST)
+    first: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if name and first.setdefault(name, place) != place:
+            twice = f"fields {first[name]} and {place} of its header have the same name"
+            raise FileError(f"{path} cannot be described: {twice}.", COST)
     return names, delimiter
+
+
+def no_header(path: str, why: str, cost: str) -> UsageError:
+    """That a first line is a row. Its names are not repeated, here or elsewhere: they are cells then."""
+    return UsageError(
+        f"The first line of {path} does not look like a header: {why}.",
+        cost,
+        "Add a header line; or, if it is one, say so with --header.",
+    )

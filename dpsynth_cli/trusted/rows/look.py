@@ -7,9 +7,9 @@ and of these only what `forms.py` says leaves this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.forms import Look, look
-from dpsynth_cli.trusted.rows.header import COST, LONGEST, header, opened
+from dpsynth_cli.trusted.rows.header import COST, LONGEST, LOOKED, header, no_header, opened
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.values import readable
 
@@ -53,20 +53,37 @@ def glance(path: str, *, rows: bool, certain: bool = False) -> Glance:
     with opened(path) as file:
         names, delimiter = header(path, file.readline(LONGEST), certain)
         block = file.read(FIRST_BYTES) if rows else b""
-    looks = _looks(block, delimiter, len(names))
+    arrays = _cells(block, delimiter, len(names)) if block else []
+    if not certain and is_row(names, arrays):
+        raise no_header(path, "most names in it are values of their columns", LOOKED)
+    looks = [look(array) for array in arrays] or [Look("unknown")] * len(names)
     left_out = [f"field {i} of the header has no name" for i, name in enumerate(names, 1) if not name]
     seen = [Seen(name, own) for name, own in zip(names, looks, strict=True) if name]
     return Glance(seen, left_out, delimiter, bool(block))
 
 
-def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
-    if not block:
-        return [Look("unknown")] * fields
+def _cells(block: bytes, delimiter: str, fields: int) -> list[pa.Array]:
     if len(block) == FIRST_BYTES:  # the last line may be cut
         block = block[: block.rfind(b"\n") + 1]
     block = block if block.endswith(b"\n") else block + b"\n"
-    arrays, _ = cells(block, delimiter.encode(), fields, range(fields))
-    return [look(array) for array in arrays]
+    return cells(block, delimiter.encode(), fields, range(fields))[0]
+
+
+def is_row(names: Sequence[str], arrays: Sequence[pa.Array]) -> bool:
+    """Whether a first line of labels is a row: at least half of its names are among their columns' cells.
+
+    A few may be by right: the column Python of a survey holds Python, or nothing.
+
+    >>> is_row(["anna", "f"], [pa.array([b"otto", b"eva"]), pa.array([b"m", b"f"])])
+    True
+    """
+    from pyarrow import compute as pc
+
+    pairs = [(name, array) for name, array in zip(names, arrays, strict=False) if name]
+    again = sum(
+        bool(pc.any(pc.equal(array, pa.scalar(name.encode(), array.type))).as_py()) for name, array in pairs
+    )
+    return again > 0 and 2 * again >= len(pairs)
 
 
 # --- Parquet ------------------------------------------------------------------------------------------
@@ -81,11 +98,20 @@ def _parquet(path: str, rows: bool) -> Glance:
         elif not field.name:
             left_out.append("a column without a name")
         else:
-            seen.append(Seen(field.name, look(pa.array([], field.type)), field.type))
+            seen.append(Seen(field.name, _of_schema(field, kind), field.type))
     if rows and seen and len({column.name for column in seen}) == len(seen):
         arrays = next(_first_cells(path, seen), {})
         seen = [Seen(one.name, look(arrays[one.name]), one.type) if arrays else one for one in seen]
     return Glance(seen, left_out, ",", rows)
+
+
+def _of_schema(field: Any, kind: str) -> Look:
+    """What the schema says by itself: nobody looked whether cells are missing."""
+    own = look(pa.array([], field.type))
+    form = (
+        {"continuous": "number", "nominal": "label"}.get(kind, own.form) if own.form == "empty" else own.form
+    )
+    return replace(own, form=form, missing=None if field.nullable else False)
 
 
 def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:

@@ -35,7 +35,7 @@ from dpsynth_cli.questions import Answer, Ints, about
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.leaves import Leaves
 
-VERSION = 1
+VERSION = 2  # 1 had blocks with discrete Gaussian noise on whole numbers
 CODEC = pa.Codec("zstd")
 Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 

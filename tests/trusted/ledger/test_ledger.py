@@ -356,19 +356,19 @@ def test_no_two_entries_have_the_same_salt_and_each_has_128_bits(written: Ledger
         (
             Unit("epsilon", "replace_one"),
             Unit("rho", "add_remove"),
-            "rho (zCDP) under add_remove, but the budget of d is pure epsilon under replace_one",
+            "rho (Gaussian) under add_remove, but the budget of d is pure epsilon under replace_one",
             "leave out privacy.delta",
         ),
         (
             Unit("epsilon", "add_remove"),
             Unit("rho", "replace_one"),
-            "rho (zCDP) under replace_one, but the budget of d is pure epsilon under add_remove",
+            "rho (Gaussian) under replace_one, but the budget of d is pure epsilon under add_remove",
             "set privacy.neighbours to add_remove and leave out privacy.delta",
         ),
         (
             Unit("rho", "add_remove"),
             Unit("rho", "replace_one"),
-            "rho (zCDP) under replace_one, but the budget of d is rho (zCDP) under add_remove "
+            "rho (Gaussian) under replace_one, but the budget of d is rho (Gaussian) under add_remove "
             "at delta = 1e-9",
             "set privacy.neighbours to add_remove",
         ),
@@ -391,7 +391,7 @@ def test_a_unit_that_implies_nothing_is_refused_with_what_to_change(
     ("neighbours", "delta", "kind"),
     [
         ("replace_one", None, "pure epsilon under replace_one"),
-        ("add_remove", "1e-6", "rho (zCDP) under add_remove at delta = 0.000001"),
+        ("add_remove", "1e-6", "rho (Gaussian) under add_remove at delta = 0.000001"),
     ],
 )
 def test_grants_of_two_kinds_do_not_add_up(
@@ -401,7 +401,7 @@ def test_grants_of_two_kinds_do_not_add_up(
     with pytest.raises(BudgetError) as refused:
         ledger.grant("census", "1", neighbours, delta)
     assert str(refused.value) == (
-        f"the budget of census is rho (zCDP) under add_remove at delta = 1e-9, and this grant is {kind}: "
+        f"the budget of census is rho (Gaussian) under add_remove at delta = 1e-9, and this grant is {kind}: "
         "they do not add up.\n"
         "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON --delta 1e-9"
     )
@@ -1093,12 +1093,14 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_newer_format_is_refused(written: Ledger) -> None:
-    edit(written.path, "PRAGMA user_version = 3")
+# Format 2 had charges in rho of zCDP, of which the epsilon of a Gaussian profile does not follow.
+@pytest.mark.parametrize("version", [2, 4])
+def test_an_older_or_newer_format_is_refused(written: Ledger, version: int) -> None:
+    edit(written.path, f"PRAGMA user_version = {version}")
     assert told(written.path, lambda ledger: pure(ledger, "r10", TENTH)) == (
-        f"the ledger {written.path} has format 3, and this dpsynth knows format 2.\n"
-        "Nothing was read and nothing was spent. Use the dpsynth that made it, or name another file with "
-        "--ledger or $DPSYNTH_LEDGER."
+        f"the ledger {written.path} has format {version}, and this dpsynth knows format 3.\n"
+        "Nothing was read and nothing was spent. Use the dpsynth that made it: a new ledger (--ledger, "
+        "$DPSYNTH_LEDGER) would not know what this one charged."
     )
 
 

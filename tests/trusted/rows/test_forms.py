@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from datetime import datetime
 from pathlib import Path
 
@@ -117,3 +118,9 @@ def test_a_look_reads_the_first_megabytes_only(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a\n" + b"1234567\n" * (FIRST_BYTES // 8 + 10) + b"x\n" * 2_000_000)
     assert glance(str(path), rows=True).columns[0].look == Look("integer", False)
+
+
+def test_numbers_near_the_largest_float_are_looked_at_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert look(pa.array([1.5e308, 0.1234567, -1.7e308])).form == "number"
