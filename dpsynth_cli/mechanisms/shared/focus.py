@@ -29,7 +29,7 @@ ROUNDS = 7
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
 DULL = 10  # below that a look shows nothing
-SEEN, DOUBT = 0.85, 1.25  # of the rows are in the focus, by so many standard deviations
+SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
 MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
@@ -98,7 +98,7 @@ def surely(sizes: Sizes) -> float:
     """How many rows there are at least, all but surely."""
     n = max(1.0, float(sizes.rows.sum()))
     spread = math.sqrt(sizes.variance * len(sizes.rows)) if math.isfinite(sizes.variance) else 0.0
-    return max(1.0, n - min(3 * spread, n / 4))
+    return max(1.0, n - min(2 * spread, n / 4))
 
 
 def _even(column: Column) -> Scale:
