@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import GRID, Column
+from dpsynth_cli.scales import to_values
 
 
 def numbers_of(codes: NDArray[Any], column: Column) -> NDArray[Any]:
@@ -17,6 +18,11 @@ def numbers_of(codes: NDArray[Any], column: Column) -> NDArray[Any]:
     >>> numbers_of(np.array([0, 41]), Column("age", "integer", lower=10, upper=120)).tolist()
     [10, 51]
     """
+    if column.grid is not None:  # whole numbers below 2^53, divided once: the float64 nearest to the decimal
+        steps = (column.first + codes.astype(np.int64)) * float(column.grid.numerator)
+        return np.asarray(steps / column.grid.denominator)
+    if column.scale != "linear" and column.size > 1:
+        return to_values(codes, column)
     if column.type == "continuous":
         return _middles(codes, float(column.lower), float(column.upper))
     return int(column.lower) + codes.astype(np.int64) * column.unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +42,9 @@ Rows = Annotated[
 LedgerPath = Annotated[
     str | None,
     typer.Option(
-        "--ledger", metavar="FILE", help="The ledger; else $DPSYNTH_LEDGER, else the user's data folder."
+        "--ledger",
+        metavar="LEDGER",
+        help="The ledger, a file or postgresql://...; else $DPSYNTH_LEDGER, else the user's data folder.",
     ),
 ]
 Like = Annotated[
@@ -103,6 +106,11 @@ def loaded(
     from dpsynth_cli.spec.spec import load_spec
 
     return load_spec(path, sets or (), input=input, output=output, rows=rows, drafted=drafted)
+
+
+def typed() -> list[str]:
+    """What was typed, so that it can be typed again; without passwords."""
+    return [re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", word) for word in sys.argv[1:]]
 
 
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:

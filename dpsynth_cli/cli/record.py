@@ -42,8 +42,9 @@ def command(
 
     import yaml
 
+    from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.report import public_part
+    from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
     from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
@@ -69,7 +70,9 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = released_spec(document).released
+    made = released_spec(document)
+    csv = made.csv if document["output"]["file"].endswith(".csv") else CsvOptions(canonical=True)
+    domain, _ = as_written(made.released, csv)
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

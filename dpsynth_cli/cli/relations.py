@@ -41,10 +41,9 @@ def show_broken(console: Console, broken: Mapping[str, Any] | None) -> None:
 
     rows, whole = broken["rows"], broken["of"]
     seen = f"{rows:,} rows" if rows == whole else f"a sample of {rows:,} of {whole:,} rows"
-    table = Table(
-        title=f"Real rows that disagree with the spec, in {seen} (confidential: for the steward only)",
-        title_justify="left",
-    )
+    said = f"Real rows that disagree with the spec, in {seen} (confidential: for the steward only)"
+    console.print(said, style="italic", soft_wrap=True)
+    table = Table()
     table.add_column("relation")
     table.add_column("rows", justify="right")
     for name, count in broken["differing"].items():

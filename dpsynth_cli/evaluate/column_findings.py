@@ -53,9 +53,10 @@ def _wide(column: Column, own: Figures | None) -> str:
     times = (float(column.upper) - float(column.lower)) / float(own["spread"])
     if times < WIDE:
         return ""
+    scale = ", or declare scale: log (asinh for both signs)" if column.type == "continuous" else ""
     return (
-        f" Its declared bounds are {times:.2g} interquartile ranges apart: narrow them by public knowledge, "
-        "or release its logarithm."
+        f" Its declared bounds are {times:.2g} interquartile ranges apart: narrow them by public "
+        f"knowledge{scale}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.domain import Domain, as_written
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import has_column, read_table
@@ -38,7 +38,7 @@ def compare(
         classifiers.require()
     kept, notes = chosen(NAMES if metrics is None else metrics, domain, target)
     problems = {which: Problems.of(column.name for column in domain) for which in ("real", "synthetic")}
-    made = read_table(synthetic, domain, CsvOptions(), rows, progress, problems["synthetic"])
+    made = read_table(synthetic, *as_written(domain, spec.csv), rows, progress, problems["synthetic"])
     truth = read_table(spec.input, domain, spec.csv, rows, progress, problems["real"])
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
     counted = {which: for_the_steward(own, domain) for which, own in problems.items()}
@@ -51,11 +51,12 @@ def compare(
 def _judged(spec: Spec, synthetic: str, test: str | None) -> Domain:
     """The columns of the model, and those computed ones that all the tables have."""
     modelled = {column.name for column in spec.domain}
-    files = [(synthetic, CsvOptions()), (spec.input, spec.csv), *([(test, spec.csv)] if test else [])]
+    made = as_written(spec.domain, spec.csv)[1]
+    files = [(synthetic, made), (spec.input, spec.csv), *([(test, spec.csv)] if test else [])]
     looked_at = all(path != "-" for path, _ in files)  # standard input is read once
     columns = tuple(
         column
-        for column in spec.released
+        for column in spec.stated.columns
         if column.name in modelled
         or (looked_at and all(has_column(path, column, csv) for path, csv in files))
     )

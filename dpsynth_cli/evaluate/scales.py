@@ -12,6 +12,7 @@ from dpsynth_cli.domain import GRID, SECOND, Column, Domain
 from dpsynth_cli.numbers import day_text, moment_text
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.questions import Bins, Floats
+from dpsynth_cli.scales import to_values
 
 
 def ordered(domain: Domain) -> tuple[Column, ...]:
@@ -75,6 +76,8 @@ def step(column: Column) -> float:
     """How far one code is from the next, in the column's units: numbers, days, seconds, or places."""
     if column.categorical:
         return 1.0
+    if column.grid is not None:
+        return float(column.grid)
     if column.type == "continuous":
         return (float(column.upper) - float(column.lower)) / GRID
     return column.unit / SECOND if column.type == "datetime" else float(column.unit)
@@ -90,8 +93,10 @@ def values(codes: NDArray[Any], column: Column) -> Floats:
     cell, times since 1970, categories by their place."""
     if column.categorical:
         return np.asarray(codes, np.float64)
+    if column.scale != "linear":
+        return to_values(np.asarray(codes), column)
     lower = float(column.lower) / (SECOND if column.type == "datetime" else 1)
-    middle = 0.5 if column.type == "continuous" else 0.0
+    middle = 0.5 if column.type == "continuous" and column.grid is None else 0.0
     return np.asarray(lower + (np.asarray(codes, np.float64) + middle) * step(column))
 
 

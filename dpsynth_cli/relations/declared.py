@@ -27,6 +27,8 @@ def misfit(column: Column, facts: Facts) -> str | None:
             "; write round(…) or floor(…)" if (facts.kind, column.type) == ("continuous", "integer") else ""
         )
         return _other(column, facts) + hint
+    if column.step is not None or column.scale != "linear":
+        return "has a step or a scale, and would not be written exactly; leave that out of its declaration"
     if column.unit > 1 and column.type == "integer":
         return "has more than 2^30 values, and would not be written exactly; leave its declaration out"
     return None

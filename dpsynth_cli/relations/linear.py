@@ -32,7 +32,7 @@ from dpsynth_cli.relations.nodes import (
 from dpsynth_cli.relations.relations import Relations, Rule
 from dpsynth_cli.values import numbers_of
 
-SECONDS = 10.0
+NODES = 5000  # of the search for integers: a limit in seconds would differ between machines
 MOST_LABELS = 200
 Terms = dict[int, Fraction]  # a weight for each variable; the constant is at -1
 
@@ -248,6 +248,8 @@ class _Program:
                 return self.sum(self.relations.by_name[name].expression)
             case Name(name) if name in self.numbers:
                 column, at = self.omega[name], self.numbers[name]
+                if column.scale != "linear":
+                    raise NotLinear
                 first, last = map(Fraction, numbers_of(np.array([0, column.size - 1]), column).tolist())
                 return {at: (last - first) / max(1, column.size - 1), -1: first}
             case Negative(operand):
@@ -273,7 +275,7 @@ class _Program:
             constraints=LinearConstraint(A, [bound for _, bound in self.rows], np.inf),
             bounds=Bounds(self.lower, self.upper),
             integrality=np.ones(len(self.lower)),
-            options={"time_limit": SECONDS},
+            options={"node_limit": NODES},
         )
         if found.status == 0:
             return np.asarray(found.x), True

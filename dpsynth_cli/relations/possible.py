@@ -107,8 +107,9 @@ def _may_hold(box: Box, own: Mapping[str, Column], relations: Relations, rules: 
     """Whether every rule can be true or missing somewhere in a box."""
     known = {name: _facts(box, column) for name, column in own.items()}
     typing = Typing(known, strict=False)
+    needed = relations.computed_for(name.name for rule in rules for name in names(rule.expression))
     for one in relations.computed:
-        if all(name.name in known for name in names(one.expression)):
+        if one.column.name in needed:
             known[one.column.name] = typing(one.expression)
     return all(facts.can_be_true or facts.missing for facts in (typing(rule.expression) for rule in rules))
 

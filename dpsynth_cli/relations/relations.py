@@ -90,13 +90,14 @@ class Relations:
     ) -> dict[str, Values]:
         """The columns that are known, and those that are computed from them (or only the needed ones)."""
         found = dict(known)
-        wanted = None if needed is None else self._computed_for(needed)
+        wanted = None if needed is None else self.computed_for(needed)
         for one in self.computed:
             if wanted is None or one.column.name in wanted:
                 found[one.column.name] = evaluate(one.expression, found, rows)
         return found
 
-    def _computed_for(self, needed: Iterable[str]) -> set[str]:
+    def computed_for(self, needed: Iterable[str]) -> set[str]:
+        """Those of the names that are computed, and what they are computed from as far as that is."""
         found, todo = set[str](), list(needed)
         while todo:
             name = todo.pop()

@@ -9,7 +9,7 @@ from dpsynth_cli.domain import Column
 from dpsynth_cli.relations.kinds import Facts
 from dpsynth_cli.relations.nodes import Expression, Literal, Lookup
 
-MOST = 100_000  # entries
+MOST = 10_000  # entries
 _TRUTHS = {"true": True, "false": False}
 
 

@@ -69,31 +69,16 @@ class Receipt:
     problems: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # for the steward: cells not as declared
+    continued: bool = False  # it was begun, and charged, before
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        return read_frame(self.files["output"], from_document(self.public["spec"]).released)
+        from dpsynth_cli.release.frame import read_frame
 
-
-def read_frame(path: str, omega: Domain) -> pd.DataFrame:
-    """A synthetic file as a pandas data frame, with the declared types."""
-    import pandas as pd
-
-    if path.endswith(".parquet"):
-        return pd.read_parquet(path)
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False).replace("", None)
-    kinds = {"integer": "Int64", "continuous": "float64", "boolean": "boolean"}
-    for column in omega:
-        cells = frame[column.name]
-        if column.type in ("date", "datetime"):
-            frame[column.name] = pd.to_datetime(cells, format="ISO8601")
-        elif column.type == "boolean":
-            frame[column.name] = cells.map({"true": True, "false": False}).astype("boolean")
-        elif column.type in kinds:
-            frame[column.name] = pd.to_numeric(cells).astype(kinds[column.type])
-    return frame
+        made = from_document(self.public["spec"])
+        return read_frame(self.files["output"], made.released, made.csv)
 
 
 def run(
@@ -178,7 +163,7 @@ def compose(
         [charge.as_json() for charge in outcome.charges],
         output,
         {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
+        [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
         paper_bound(spec, model.total),
     )
@@ -218,7 +203,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.released.columns, watched(), rows, tag, spec.stated.relations)
+    relations, columns = spec.stated.relations, spec.stated.columns
+    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

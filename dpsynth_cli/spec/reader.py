@@ -101,11 +101,12 @@ class Reader:
             Mistake(entry.place if entry else self.keys.place, dotted(self.path, name), text)
         )
 
-    def finish(self) -> None:
-        """Note every key that nobody asked for, with the nearest right one."""
+    def finish(self, right: Iterable[str] = ()) -> None:
+        """Note every key that nobody asked for, with the nearest right one; `right` are those to name."""
+        right = list(dict.fromkeys(right or self.known))
         for name in self.keys.entries:
             if name not in self.known:
-                hint, known = did_you_mean(name, self.known), listed(list(dict.fromkeys(self.known)))
+                hint, known = did_you_mean(name, right), listed(right)
                 self.note(name, f"is not a known key{hint}; the keys here are {known}")
 
     def _value(self, name: str, required: bool, read: Callable[[Node], Any], default: Any) -> Any:

@@ -14,10 +14,12 @@ from typing import Any
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.fillers import Filler, all_columns
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
 from dpsynth_cli.relations.keeping import Keeper
+from dpsynth_cli.spec.column_checks import unwritable
 from dpsynth_cli.spec.columns import read_columns
 from dpsynth_cli.spec.document import (
     CSV,
@@ -33,14 +35,14 @@ from dpsynth_cli.spec.document import (
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
-from dpsynth_cli.spec.paths import INPUT, OUTPUT, read_paths
+from dpsynth_cli.spec.paths import INPUT, OUTPUT, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -67,6 +69,7 @@ class Spec:
     split: dict[str, float]
     domain: Domain
     declared: tuple[Column, ...]
+    fillers: tuple[Filler, ...]
     stated: Stated
     keeper: Keeper = field(repr=False)
     seed: int | None
@@ -78,8 +81,8 @@ class Spec:
 
     @property
     def released(self) -> Domain:
-        """The columns of the output, computed ones too."""
-        return replace(self.domain, columns=self.stated.columns)
+        """The columns of the output, computed ones, keys and constants too."""
+        return replace(self.domain, columns=tuple(all_columns(self.stated.columns, self.fillers)))
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -139,7 +142,9 @@ def from_document(
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
     public = "input" not in tree.entries
-    spec = _read(tree, mistakes, "", mechanisms() if registry is None else registry, public)
+    written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    known = mechanisms() if registry is None else registry
+    spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
@@ -181,7 +186,12 @@ def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
 
 
 def _read(
-    tree: Keys, mistakes: list[Mistake], folder: str, registry: Mapping[str, Mechanism], public: bool = False
+    tree: Keys,
+    mistakes: list[Mistake],
+    folder: str,
+    registry: Mapping[str, Mechanism],
+    public: bool = False,
+    patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
     document = Reader(tree, "", mistakes)
@@ -191,7 +201,16 @@ def _read(
     rows, rows_hint = document.value(ROWS), document.value(ROWS_HINT)
     document.expect(PRIVACY)
 
-    declared = read_columns(document)
+    section = document.section(CSV)
+    csv = CsvOptions(**section.values(CSV.keys))
+    section.finish()
+
+    def header() -> Sequence[str]:
+        return header_of(document, folder, csv)
+
+    declared, fillers = read_columns(document, header if patterns else None)
+    if text := unwritable(all_columns(declared, fillers), csv):
+        document.note(CSV.name, f"has encoding {csv.encoding}, which cannot write {shortened(text)}")
     stated = read_relations(document, declared)
     columns = stated.modelled
     if declared and not columns:
@@ -213,9 +232,6 @@ def _read(
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
-    section = document.section(CSV)
-    csv = CsvOptions(**section.values(CSV.keys))
-    section.finish()
     section = document.section(SAMPLING)
     seed = section.value(SEED)
     if not private:
@@ -245,7 +261,7 @@ def _read(
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, declared, stated,
+        name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
         keeper, seed, csv, evaluation, strict, {},
         _places(tree),
     )  # fmt: skip

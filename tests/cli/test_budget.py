@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import gaussian
-from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
+from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 
@@ -24,6 +24,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the environment says the ledger is."""
     path = tmp_path / "ledger.sqlite"
     monkeypatch.setenv("DPSYNTH_LEDGER", str(path))
+    monkeypatch.setattr("dpsynth_cli.trusted.ledger.ledger.who", lambda: None)
     return path
 
 
@@ -150,7 +151,8 @@ def test_a_grant_of_another_kind_is_refused(path: Path) -> None:
     assert refused(BudgetError, "grant", "census", "1", "--delta", "1e-9") == (
         "the budget of census is pure epsilon under add_remove, and this grant is rho (Gaussian) under "
         "add_remove at delta = 1e-9: they do not add up.\n"
-        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON"
+        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON. Or put this "
+        "one in its place, what was spent included: dpsynth budget grant census 1 --delta 1e-9 --replace"
     )
 
 
@@ -233,7 +235,7 @@ def test_log_lists_every_entry_in_order(used: Path) -> None:
         ["loose [red]", "reserve", "r4", "epsilon = 0.5 under add_remove"],
         ["loose [red]", "reserve", "r5", "epsilon = 0.5 under replace_one"],
         ["loose [red]", "abort", "r5", "no such file (refunded)"],
-        ["loose [red]", "reserve", "r6", "rho = about 0.333334 under add_remove"],
+        ["loose [red]", "reserve", "r6", "rho = about 0.333334 (epsilon 1 at delta = 1e-6) under add_remove"],
         ["loose [red]", "drawn", "r6"],
         ["loose [red]", "abort", "r6", "disk full (not refunded: rows were read)"],
     ]

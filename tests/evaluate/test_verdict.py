@@ -113,7 +113,7 @@ def test_a_loose_bound_hides_nothing(dpsynth, tmp_path):
     found = broken(report["verdict"], "column")["amount",]
     assert "the median is 3,875,680 instead of 0.46" in found["words"]
     assert "Its declared bounds are" in found["words"]
-    assert "narrow them by public knowledge, or release its logarithm." in found["words"]
+    assert "narrow them by public knowledge, or declare scale: log (asinh for both signs)." in found["words"]
     assert report["verdict"]["findings"][0] == found
 
 

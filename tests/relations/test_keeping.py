@@ -101,6 +101,26 @@ def test_what_is_missing_together_keeps_its_share_and_its_values():
     assert abs(np.median(made["gap"][~gone]) / np.median(before) - 1) < 0.03
 
 
+def test_what_is_missing_together_is_exchanged_together():
+    # A rule ties two pairs: it can be kept at no loss only if each pair moves as one.
+    pairs = [("gap", "end"), ("kind", "start2")]
+    columns = (*ALL, Column("start2", "integer", 0, 9, nullable=True))
+    relations = Relations((), (Rule("", parse("if end is missing then start2 is missing")),), tuple(pairs))
+    own, problems = keeper_of(relations, Domain(columns))
+    assert problems == []
+    rng = np.random.default_rng(4)
+    block = rows(10_000) | {"start2": rng.integers(10, size=10_000)}
+    for names, share in ((("end", "gap"), 0.1), (("start2", "kind"), 0.2)):
+        gone = rng.random(10_000) < share
+        for name in names:
+            block[name] = np.where(gone, own.omega[name].size, block[name] % own.omega[name].size)
+    made = kept(own, block)
+    assert not broken(own, made).any()
+    for name in ("end", "gap", "start2", "kind"):
+        before, after = ((one[name] == own.omega[name].size).mean() for one in (block, made))
+        assert abs(before - after) < 0.01, name
+
+
 def test_where_no_row_has_a_value_one_is_made_up_and_where_no_row_keeps_the_rules_the_known_one_is_taken():
     own = keeper("start == 7 * 11", "end == 123", "end is not missing", missing_with=[("gap", "end")])
     block = {"start": np.full(5, 1), "end": np.full(5, 2), "gap": np.full(5, GAP.size),

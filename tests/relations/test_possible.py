@@ -35,7 +35,7 @@ def every_row(omega):
 
 ATOMS = [
     "a < b", "a == b + 1", "2 * a == 2 * b + 1", "a is missing", "c == 'x'", "c in ['y', 'z']", "d",
-    "a + b >= 7",
+    "a + b >= 7", "a > 2 and d", "not (a > 2 or d)",
     "c is not missing", "a * b == 6", "a // 2 == 1", "b != 3", "if d then a is missing", "c != 'x' or a > 1",
     "if c == 'x' then d else not d", "a in [0, 4]", "e > 5", "e == 2 * b", "not d", "c is missing",
 ]  # fmt: skip
@@ -68,6 +68,17 @@ def test_the_integer_program_says_the_same_as_every_row_together(texts):
         row, certain = solved(relations, SMALL, columns, own, {})
         assert certain
         assert (row is not None) == bool(kept.any())
+
+
+@pytest.mark.parametrize(
+    "texts", [("a > 2 and d", "a is missing", "not d"), ("a > 2 or d", "a is missing", "not d")]
+)
+def test_the_integer_program_knows_what_is_decided_without_what_is_missing(texts):
+    relations = rules(*texts)
+    columns, own = relations.groups()[0]
+    row, certain = solved(relations, SMALL, columns, own, {})
+    assert certain
+    assert (row is None) == ("and" in texts[0])
 
 
 def test_where_a_search_would_take_too_long_the_integer_program_decides():

@@ -7,6 +7,8 @@ import json
 import jsonschema
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import UsageError
@@ -49,7 +51,7 @@ derive:
   half: gap * 0.5
   next: born + 1
   odd: time % 2 == 1
-  group: {of: kind, table: {a: first, b: first}, else: rest}
+  group: {of: kind, table: {b: first, a: first}, else: rest}
   size: {of: rank, table: {low: 1, mid: 2.5}}
   bigger: or_else(rank, "low")
 rules:
@@ -179,6 +181,35 @@ def test_each_mistake_is_said_at_its_line(load, more, said):
     with pytest.raises(UsageError) as refused:
         load(more + "\n")
     assert f"spec.yaml, {said}" in refused.value.happened.split("\n")
+
+
+PIECES = st.sampled_from(
+    ["time", "gap", "late", "kind", "rank", "born", "1", "0", "2.5", '"a"', '"low"', "(", ")", " + ", " - ",
+     " * ", " / ", " // ", " % ", " == ", " < ", " <= ", " and ", " or ", " not ", " in [1, 2]",
+     " is missing", "if ", " then ", " else ", "true", "missing", "min(", ", ", "year(", "or_else(", "x", "$", "'", "\u00e9"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=12).map("".join))
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS, TEXTS)
+def test_any_text_is_a_spec_or_a_mistake_with_its_place(computed, rule, of):
+    document = _plain(yaml.safe_load(HEAD)) | {
+        "derive": {"x": computed, "y": {"of": of, "table": {"a": "1", "true": "2", "1": "3"}}},
+        "rules": {"always": [rule]},
+    }
+    try:
+        spec = from_document(document)
+    except UsageError as error:
+        lines = error.happened.split("\n")
+    else:
+        lines, names = [], [column.name for column in spec.released]
+        assert names[-2:] == ["x", "y"]
+        assert from_document(json.loads(canonical(spec.effective))) == spec
+    for line in lines:
+        assert line.startswith(
+            ("the recorded spec: derive.", "the recorded spec: rules", "the recorded spec: the rule")
+        )
 
 
 def test_a_strata_or_a_target_is_not_computed(load):

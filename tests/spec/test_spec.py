@@ -373,8 +373,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, derive, rules, mechanism, csv, "
-    "sampling, evaluate, strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, csv, columns, defaults, derive, rules, "
+    "mechanism, sampling, evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
@@ -554,7 +554,7 @@ MISTAKES = [
         "other: M",
         "othr: M",
         "line 21: columns.sex.othr is not a known key (did you mean other?);"
-        " the keys here are type, nullable, bounds, categories, candidates, other",
+        " the keys here are type, categories, candidates, other, nullable, labels, missing",
     ),
     (", bounds: [-74.3, -73.7]", "", f"line 18: columns.lon.bounds is missing; {_REAL}"),
     ("[-74.3, -73.7]", "[1, 0]", f"line 18: columns.lon.bounds is [1, 0]; {_REAL}"),

@@ -246,6 +246,11 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
             "income: a rule or a derived column depends on a column whose bounds or categories are private",
         ),
         (
+            "income: {type: continuous,",
+            "income: {type: continuous, step: 0.01,",
+            "is stated, but the bounds are private: it needs bounds; state them",
+        ),
+        (
             "evaluate:",
             "derive: {half: year // 2}\nevaluate:",
             "year: a rule or a derived column depends on a column whose bounds or categories are private",

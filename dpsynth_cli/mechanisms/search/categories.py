@@ -22,7 +22,7 @@ def labels_kept(column: Column, counts: Floats, reached: float) -> tuple[Column,
     sure = bool(there.any())
     if not sure:
         there[int(np.argmax(counts))] = True
-    labels = [
-        label for label, kept in zip(column.categories, there, strict=True) if kept or label == column.other
-    ]
-    return replace(column, categories=tuple(labels), private=False), sure
+    kept = [i for i, label in enumerate(column.categories) if there[i] or label == column.other]
+    labels = tuple(column.categories[i] for i in kept)
+    meanings = tuple(column.labels[i] for i in kept) if column.labels else ()
+    return replace(column, categories=labels, labels=meanings, private=False), sure

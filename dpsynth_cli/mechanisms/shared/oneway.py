@@ -199,11 +199,23 @@ def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Ques
     column, share = plan.column, plan.spikes
     assert share is not None
     sd = ask.sd(count(omega, Halves(column.name, 1), share))
-    heavy = _above(marginal.masses, threshold(marginal.width, sd)) & (marginal.width > 1)
-    most = PIECES // max(1, int(heavy.sum()))
-    pieces = np.where(heavy, np.minimum(marginal.width, max(1, most)), 1)
+    # Where there is hardly any noise a run must still have a row: sums leave traces of mass in empty ones.
+    heavy = _above(marginal.masses, np.maximum(threshold(marginal.width, sd), 0.5)) & (marginal.width > 1)
+    pieces = _pieces(np.sum(marginal.masses, axis=0), marginal.width, heavy)
     starts, _ = cut(marginal.first, marginal.width, pieces)
     return count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+
+
+def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
+    """Into how many each run is cut: the heaviest to single codes as far as there is room, others evenly."""
+    order = np.flatnonzero(heavy)[np.argsort(-mass[heavy], kind="stable")]
+    whole = int(np.searchsorted(np.cumsum(width[order]), PIECES, side="right"))
+    left = PIECES - int(width[order[:whole]].sum())
+    pieces = np.ones(len(width), np.int64)
+    pieces[order[:whole]] = width[order[:whole]]
+    rest = order[whole:]
+    pieces[rest] = np.clip(left // max(1, len(rest)), 1, width[rest])
+    return pieces
 
 
 def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal:

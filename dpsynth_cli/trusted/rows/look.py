@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
+from dpsynth_cli.cell_format import PLAIN, CellFormat
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.forms import Look, look
-from dpsynth_cli.trusted.rows.header import COST, LONGEST, LOOKED, header, no_header, opened
+from dpsynth_cli.trusted.rows.header import LOOKED, header, no_header, opened, parquet_schema, start
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.values import readable
 
@@ -38,11 +38,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Glance:
-    """The columns of a table; why others are left out; the delimiter of CSV; whether rows were looked at."""
+    """The columns of a table; why others are left out; how CSV is written; whether rows were looked at."""
 
     columns: list[Seen]
     left_out: list[str]
-    delimiter: str
+    csv: CsvOptions
     rows: bool
 
 
@@ -51,19 +51,19 @@ def glance(path: str, *, rows: bool, certain: bool = False) -> Glance:
     if os.path.isdir(path) or path.lower().endswith(".parquet"):
         return _parquet(path, rows)
     with opened(path) as file:
-        names, delimiter = header(path, file.readline(LONGEST), certain)
-        block = file.read(FIRST_BYTES) if rows else b""
-    arrays = _cells(block, delimiter, len(names)) if block else []
+        begun = start(file, FIRST_BYTES if rows else 0)
+        names, delimiter = header(path, begun.line, certain, begun.sign)
+    arrays = _cells(begun.block, delimiter, len(names)) if begun.block else []
     if not certain and is_row(names, arrays):
         raise no_header(path, "most names in it are values of their columns", LOOKED)
     looks = [look(array) for array in arrays] or [Look("unknown")] * len(names)
     left_out = [f"field {i} of the header has no name" for i, name in enumerate(names, 1) if not name]
     seen = [Seen(name, own) for name, own in zip(names, looks, strict=True) if name]
-    return Glance(seen, left_out, delimiter, bool(block))
+    return Glance(seen, left_out, CsvOptions(delimiter=delimiter, encoding=begun.encoding), bool(begun.block))
 
 
 def _cells(block: bytes, delimiter: str, fields: int) -> list[pa.Array]:
-    if len(block) == FIRST_BYTES:  # the last line may be cut
+    if len(block) >= FIRST_BYTES:  # the last line may be cut
         block = block[: block.rfind(b"\n") + 1]
     block = block if block.endswith(b"\n") else block + b"\n"
     return cells(block, delimiter.encode(), fields, range(fields))[0]
@@ -91,7 +91,7 @@ def is_row(names: Sequence[str], arrays: Sequence[pa.Array]) -> bool:
 
 def _parquet(path: str, rows: bool) -> Glance:
     seen, left_out = [], []
-    for field in _schema(path):
+    for field in parquet_schema(path):
         kind = kind_of(field.type)
         if kind is None:
             left_out.append(f"{field.name} has type {field.type}")
@@ -102,7 +102,7 @@ def _parquet(path: str, rows: bool) -> Glance:
     if rows and seen and len({column.name for column in seen}) == len(seen):
         arrays = next(_first_cells(path, seen), {})
         seen = [Seen(one.name, look(arrays[one.name]), one.type) if arrays else one for one in seen]
-    return Glance(seen, left_out, ",", rows)
+    return Glance(seen, left_out, CsvOptions(), rows)
 
 
 def _of_schema(field: Any, kind: str) -> Look:
@@ -121,31 +121,15 @@ def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
             yield {name: array[:FIRST_ROWS] for name, array in arrays.items()}
 
 
-def widest(name: str, kind: str) -> Column:
+def widest(name: str, kind: str, form: CellFormat = PLAIN) -> Column:
     """A column of a type that takes all its values: to read cells before anything is declared."""
-    return Column(name, kind, lower=1 - _MOST_EXACT, upper=_MOST_EXACT - 1, categories=("",), nullable=True)
+    ends = (1 - _MOST_EXACT, _MOST_EXACT - 1)
+    return Column(name, kind, *ends, categories=("",), nullable=True, format=form)
 
 
 def fits_type(arrow: Any, kind: str) -> bool:
     """Whether cells of an Arrow type can be read as this type: a fact of the schema."""
     return readable(arrow, widest("", kind))
-
-
-def _schema(path: str) -> Any:
-    import pyarrow.parquet as pq
-
-    if os.path.isdir(path):
-        parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
-        if not parts:
-            raise FileError(f"The folder {path} has no .parquet file.", COST)
-        path = os.path.join(path, parts[0])
-    try:
-        with open(path, "rb") as file:
-            return pq.read_schema(file)
-    except pa.ArrowException:
-        raise FileError(f"{path} is not a Parquet file.", COST) from None
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
 
 
 def kind_of(arrow: Any) -> str | None:
