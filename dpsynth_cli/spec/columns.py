@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
 from dpsynth_cli.mechanisms.search.outer import STAND_INS
+from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
 from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
-from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS, PRIVATE, or_private
+from dpsynth_cli.spec.column_kinds import BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
-from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of, text
+from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
 from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
@@ -51,23 +52,6 @@ def _bounds(kind: str) -> Key:
 
 
 TYPE = Key("type", choice(TYPES), "what its cells are", required=True, default="")
-CATEGORIES = Key(
-    "categories",
-    or_private(LABELS),
-    "all labels that are possible, none twice, none empty; or `private`: those of the `candidates` that "
-    "there are, found for a part of the budget (`privacy.search`)",
-    required=True,
-    default=(),
-    of=lambda column: PRIVATE if column.private else column.categories,
-)
-CANDIDATES = Key(
-    "candidates",
-    replace(LABELS, write=lambda labels: None if labels is None else list(labels)),
-    "with `categories: private`: all labels that there may be, by public knowledge; those with few rows, or "
-    "none, become the `other` one",
-    of=lambda column: column.categories if column.private else None,
-)
-OTHER = Key("other", LABEL, "which of the categories an unlisted label becomes")
 NULLABLE = Key(
     "nullable", FLAG, "`true`: cells may be missing, in the input and in the release", default=False
 )
@@ -178,9 +162,9 @@ def _column(columns: Reader, name: str) -> Column:
         elif key.name not in own:
             declared.value(replace(key, required=False), _left_out(kind, key))
         elif key is CANDIDATES:
-            values |= _candidates(declared, values["categories"])
+            values |= read_candidates(declared, values["categories"])
         elif key is OTHER:
-            values |= _other(declared, values)
+            values |= read_other(declared, values)
         else:
             values[key.name] = declared.value(own[key.name])
     declared.finish(own)
@@ -199,44 +183,6 @@ def _column(columns: Reader, name: str) -> Column:
     values.pop("candidates", None)
     column = Column(name, lower=bounds[0], upper=bounds[1], **with_format(values))
     return check(declared, column, labels) if kind else column
-
-
-def _candidates(declared: Reader, categories: tuple[str, ...] | str) -> dict[str, Any]:
-    """The categories, where these are known, else all that there may be."""
-    if categories != PRIVATE:
-        if declared.value(CANDIDATES) is not None:
-            declared.note("candidates", "is stated, but the categories are not private; leave it out")
-        return {"private": False}
-    candidates = declared.value(CANDIDATES)
-    if candidates is None and "candidates" not in declared.keys.entries:
-        declared.note(
-            "categories",
-            "is private, but which labels there may be is not said; state candidates: a list by public "
-            "knowledge, such as all codes of a standard. Labels that nobody has listed are not looked for",
-        )
-    return {"private": True, "categories": candidates or ()}
-
-
-def _other(declared: Reader, values: Mapping[str, Any]) -> dict[str, Any]:
-    """One of the categories, where these are known; of private ones any label, which is then always there."""
-    categories: tuple[str, ...] = values["categories"]
-    if not categories:
-        declared.expect(OTHER)
-        return {}
-    if not values["private"]:
-        return {"other": declared.value(OTHER, one_of(categories, "one of the categories: "))}
-    other: str | None = declared.value(OTHER)
-    if other is None and not values["nullable"]:
-        declared.note(
-            "categories",
-            "is private, but what becomes of labels that are not found is not said; state other: LABEL, or "
-            "nullable: true",
-        )
-    return {"other": other, "categories": _with(categories, other)}
-
-
-def _with(labels: tuple[str, ...], other: str | None) -> tuple[str, ...]:
-    return labels if other is None or other in labels else (*labels, other)
 
 
 def _left_out(kind: str, strange: Key) -> Callable[[Node], None]:
