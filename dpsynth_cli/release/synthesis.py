@@ -203,8 +203,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    relations, columns = spec.stated.relations, spec.stated.columns
-    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
+    relations = spec.stated.relations
+    return write_table(path, spec.made, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

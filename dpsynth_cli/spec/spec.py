@@ -80,9 +80,15 @@ class Spec:
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
+    def made(self) -> tuple[Column, ...]:
+        """The columns that are modelled, as the domain has them, and those that are computed, in order."""
+        modelled = {column.name: column for column in self.domain}
+        return tuple(modelled.get(column.name, column) for column in self.stated.columns)
+
+    @property
     def released(self) -> Domain:
         """The columns of the output, computed ones, keys and constants too."""
-        return replace(self.domain, columns=tuple(all_columns(self.stated.columns, self.fillers)))
+        return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""

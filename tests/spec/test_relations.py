@@ -186,7 +186,8 @@ def test_each_mistake_is_said_at_its_line(load, more, said):
 PIECES = st.sampled_from(
     ["time", "gap", "late", "kind", "rank", "born", "1", "0", "2.5", '"a"', '"low"', "(", ")", " + ", " - ",
      " * ", " / ", " // ", " % ", " == ", " < ", " <= ", " and ", " or ", " not ", " in [1, 2]",
-     " is missing", "if ", " then ", " else ", "true", "missing", "min(", ", ", "year(", "or_else(", "x", "$", "'", "\u00e9"]
+     " is missing", "if ", " then ", " else ", "true", "missing", "min(", ", ", "year(", "or_else(",
+     "x", "$", "'", "\u00e9"]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=12).map("".join))
 

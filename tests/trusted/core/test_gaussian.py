@@ -243,3 +243,16 @@ def test_mu_is_rounded_up():
 def test_the_power_of_an_attack_is_that_of_two_normals():
     assert power(F(1, 2), 0.01) == pytest.approx(0.0924, abs=1e-4)
     assert power(F(1, 10**9), 0.3) == pytest.approx(0.3, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-5"), ("3", "1e-9"), ("8", "1e-12")]
+)
+def test_another_accountant_finds_the_same_epsilon(epsilon, delta):
+    """dp_accounting computes with privacy loss distributions, in floats."""
+    reason = "dp-accounting is not installed (it wants an old attrs: use an environment of its own)"
+    others = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason=reason)
+    rho = gaussian.rho_of_epsilon(F(epsilon), F(delta))
+    theirs = others.from_gaussian_mechanism((2 * float(rho)) ** -0.5, value_discretization_interval=1e-4)
+    assert theirs.get_epsilon_for_delta(float(delta)) == pytest.approx(float(epsilon), rel=1e-9)

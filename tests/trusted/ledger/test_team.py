@@ -298,3 +298,14 @@ def test_the_password_is_shown_nowhere():
         ledger.head()
     assert "secret" not in str(error.value)
     assert "cannot be reached" in str(error.value)
+
+
+@pytest.mark.parametrize(("kind", "was"), [("revoke", "revoked"), ("close", "closed")])
+def test_a_charge_after_the_end_is_found(book, kind, was):
+    from dpsynth_cli.trusted.ledger import chain
+
+    book.grant("census", "5", "add_remove")
+    getattr(book, kind)("census")
+    with book.place.transaction(write=True) as db:
+        chain.append(db, "census", "reserve", "r", {"name": "n", **pure("1").as_json(), "charged": "1"})
+    assert book.verify() == [f"entry 3: census was {was} before"]
