@@ -61,8 +61,9 @@ def command(
     """
     from dpsynth_cli.evaluate.compare import compare
     from dpsynth_cli.evaluate.names import NAMES
+    from dpsynth_cli.release.found import beside
 
-    wanted = loaded(spec, set_, real, None, None)
+    wanted = beside(loaded(spec, set_, real, None, None), synthetic)
     names = None if metrics == "all" else _names(metrics, NAMES)
     with progress_bar(quiet or json) as progress:
         report = compare(
