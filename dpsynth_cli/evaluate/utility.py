@@ -22,10 +22,10 @@ def utility(
     real: Callable[[], Table],
     made: Sample,
     progress: Progress,
-    problems: Mapping[str, Any] | None = None,
+    problems: Callable[[], Mapping[str, Any]],
 ) -> dict[str, Any] | None:
     """The verdict, and what the spec's `evaluate.metrics` say of a sample of the synthetic rows against the
-    `real` ones; `problems` are counts of real cells that are not as declared.
+    `real` ones; `problems` gives counts of real cells that are not as declared, when these were read.
 
     A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """
@@ -36,14 +36,13 @@ def utility(
     quick = set(wanted.metrics) == set(QUICK)
     plan = Judged(metrics, wanted.target)
     if quick:
-        rows = min(20_000, max(5_000, QUICK_CELLS // len(spec.domain.columns)))
-        plan = replace(plan, references=REFERENCES[:1], most=rows)
-    counted = {} if problems is None else {"real": problems}
+        most = min(20_000, max(5_000, QUICK_CELLS // len(spec.domain.columns)))
+        plan = replace(plan, references=REFERENCES[:1], most=most)
     confidential = {"confidential": True, "sample_rows": SAMPLE_ROWS, "notes": notes}
     try:
-        return confidential | judge(
-            real(), made.table(spec.domain), spec.domain, plan, None, progress, counted
-        )
+        rows = real()
+        counted = {"real": problems()}
+        return confidential | judge(rows, made.table(spec.domain), spec.domain, plan, None, progress, counted)
     except DpsynthError as error:
         return confidential | {"failed": error.happened, "metrics": {}}
     except Exception as error:  # never its text: a library may have put a cell's content into it

@@ -87,7 +87,7 @@ def release(
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
                 real = partial(scanned, scan, spec.domain, SAMPLE_ROWS, progress)
-                useful = utility(spec, real, made, progress, problems)
+                useful = utility(spec, real, made, progress, lambda: problems)
                 charged = ledger.receipt(spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful, problems)
                 steward["groups"] = found.for_the_steward()

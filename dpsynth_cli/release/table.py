@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
@@ -120,8 +121,8 @@ def _ask_and_publish(
     # Publish: the steward's copy has what was measured on real rows; all files in place together.
     try:
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
-        problems = for_the_steward(passes.problems, spec.domain)
-        useful = utility(spec, passes.sampled, made, progress, problems)
+        counted = partial(for_the_steward, passes.problems, spec.domain)  # the sample may be counted first
+        useful, problems = utility(spec, passes.sampled, made, progress, counted), counted()
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,

@@ -27,7 +27,7 @@ def test_what_epsilon_allows_an_attacker_is_said_everywhere(dpsynth, people, tmp
     assert "at most 2.72 % of the time" in audit["guarantee"]["allows"]  # e times 1 %
     assert dpsynth("report", "out/people.audit.public.json").code == 0
     page = (tmp_path / "out/people.report.public.html").read_text()
-    assert ODDS in page
+    assert "change by a factor of at most 2.72 (e^1" in page
     assert "nobody's row" not in page
 
 
