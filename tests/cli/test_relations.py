@@ -92,11 +92,12 @@ def test_the_record_describes_all_columns_of_the_file(dpsynth, spec, tmp_path):
 
 
 def test_a_data_frame_of_the_release_has_the_types_of_all_columns(dpsynth, spec):
-    from dpsynth_cli.release.synthesis import read_frame
+    from dpsynth_cli.release.frame import read_frame
     from dpsynth_cli.spec.spec import load_spec
 
     assert dpsynth("release", spec).code == 0
-    frame = read_frame("out/trips.csv", load_spec("spec.yaml").released)
+    made = load_spec("spec.yaml")
+    frame = read_frame("out/trips.csv", made.released, made.csv)
     assert [str(kind) for kind in frame.dtypes[:4]] == ["Int64", "Int64", "Int64", "boolean"]
     assert (frame.hour == frame.left // 100).all()
     assert (frame.early == (frame.left < 600)).all()

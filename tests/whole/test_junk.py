@@ -184,7 +184,7 @@ def test_no_public_byte_depends_on_junk_given_the_same_answers(dpsynth, people, 
     assert (clean["warnings"], clean["ruined"]) == ([], 0)
     assert junk["ruined"] == 5
     assert len(junk["warnings"]) == 4
-    assert dpsynth("report", "out/people.audit.json", "--public", "-o", "page.html", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json", "--public", "-o", "page.html").code == 0
     assert dpsynth("record", "out/people.audit.json", "--curator", "us").code == 0
     published = [path for path in (tmp_path / "out").iterdir() if path.name != "people.audit.json"]
     words = ("problems", "unparseable", "unlisted", "ruined", "not_counted", "currency sign", "strict")

@@ -162,7 +162,7 @@ def test_what_is_computed_is_never_read_and_nothing_is_asked_of_it(dpsynth, trip
     # The input needs no such column, and what it holds changes nothing that is asked.
     real = pd.read_csv(tmp_path / "trips.csv").drop(columns=["hour", "class"])
     real.to_csv(tmp_path / "trips.csv", index=False)
-    assert dpsynth("release", spec, "--set", "name=again").code == 0
+    assert dpsynth("release", spec, "--set", "name=again", "--replace").code == 0
     check_every_row(read(tmp_path / "out/trips.csv"))
 
 
