@@ -20,6 +20,7 @@ GRID = 2**30
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds
+OCTAVES = {"continuous": (-128, 128), "integer": (0, 53)}  # of size 2^k to 2^(k+1): the first k, and the end
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Column:
     1970-01-01 for date, microseconds since then for datetime. So is the step; `decimals: 2` is a step of
     0.01 that is also written with two decimals. `scale` says between which values steps are equal where there
     is no step, `labels` what categories mean, `format` how cells are written.
+
+    Of a `private` column the steward does not know the bounds, or which of the categories there are: these
+    are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -47,6 +52,8 @@ class Column:
     scale: str = "linear"
     labels: tuple[str, ...] = ()
     format: CellFormat = PLAIN
+    private: bool = False
+    octaves: bool = False
 
     @property
     def categorical(self) -> bool:
@@ -92,6 +99,9 @@ class Column:
         """The number of codes for values that are not missing."""
         if self.categorical:
             return len(self.categories)
+        if self.octaves:
+            first, end = OCTAVES[self.type]
+            return 2 * (end - first) + 1
         if self.grid is not None:
             return round((exact(self.upper) - exact(self.lower)) / self.grid) + 1
         if self.type == "continuous":

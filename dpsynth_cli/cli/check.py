@@ -67,6 +67,7 @@ def command(
     """
     from dpsynth_cli.cli.predictions import predicted
     from dpsynth_cli.release.audit import guarantee
+    from dpsynth_cli.release.found import search_advice, search_worth
     from dpsynth_cli.release.junk import unlisted_notes
     from dpsynth_cli.release.relations import in_words
 
@@ -82,6 +83,9 @@ def command(
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
+        if found := search_worth(wanted):
+            report["search"] = found
+            report["notes"].append(search_advice(found))
         if wanted.evaluation.epsilon is not None:
             from dpsynth_cli.release.paid import advice, worth
 
@@ -91,12 +95,14 @@ def command(
     if data:
         from contextlib import closing
 
+        from dpsynth_cli.mechanisms.search.outer import outer
         from dpsynth_cli.release.junk import for_the_steward
         from dpsynth_cli.trusted.rows.problems import count_problems
         from dpsynth_cli.trusted.rows.read import open_scan
 
-        with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
-            report["data"] = for_the_steward(count_problems(scan), wanted.domain)
+        asked = outer(wanted.domain)
+        with closing(open_scan(wanted.input, asked.columns, wanted.csv)) as scan:
+            report["data"] = for_the_steward(count_problems(scan), asked)
         from dpsynth_cli.evaluate.broken import broken_relations
 
         if broken := broken_relations(wanted):

@@ -13,7 +13,7 @@ from dpsynth_cli.evaluate.names import MOST_ROWS
 if TYPE_CHECKING:
     from rich.console import Console
 
-SHOWN, SHOWN_HELD = 6, 8  # findings on the terminal: of each kind, and of those that hold
+SHOWN, SHOWN_HELD = 6, 2  # findings of each kind on the terminal; of those that hold
 RELATIONS = ("follows", "never", "association", "together", "correlation", "regression", "group means")
 
 
@@ -61,8 +61,9 @@ def command(
     """
     from dpsynth_cli.evaluate.compare import compare
     from dpsynth_cli.evaluate.names import NAMES
+    from dpsynth_cli.release.found import beside
 
-    wanted = loaded(spec, set_, real, None, None)
+    wanted = beside(loaded(spec, set_, real, None, None), synthetic)
     names = None if metrics == "all" else _names(metrics, NAMES)
     with progress_bar(quiet or json) as progress:
         report = compare(
@@ -146,5 +147,16 @@ def _show_verdict(console: Console, verdict: dict[str, Any]) -> None:
         console.print(f"  ({hidden:,} more that are broken or weaker: --json)")
     held = [one for one in verdict["findings"] if one["state"] == "holds" and one["kind"] in RELATIONS]
     held.sort(key=lambda one: -one.get("independent", 0.0))  # what independent columns would have lost most
-    for one in held[:SHOWN_HELD]:
+    for one in _some_of_each(held):
         console.print(f"  [{colours['holds']}]holds[/]   {escape(one['words'])}", soft_wrap=True)
+
+
+def _some_of_each(held: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few of those that hold, of every kind."""
+    kinds: dict[str, int] = {}
+    found = []
+    for one in held:
+        kinds[one["kind"]] = kinds.get(one["kind"], 0) + 1
+        if kinds[one["kind"]] <= SHOWN_HELD:
+            found.append(one)
+    return found

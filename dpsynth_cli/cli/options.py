@@ -116,11 +116,13 @@ def typed() -> list[str]:
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:
     """The public table to predict with, if one was named, and the number of rows to imagine."""
     from dpsynth_cli.evaluate.files import read_table
+    from dpsynth_cli.release.found import refuse_private
     from dpsynth_cli.release.imagine import LIKE_ROWS
     from dpsynth_cli.release.like import refuse_input
 
     if like:
         refuse_input(like, spec.input)
+        refuse_private(spec, "--like")
     table = read_table(like, spec.domain, spec.csv, LIKE_ROWS) if like else None
     known = table.rows if table else None
     return table, rows or spec.domain.rows_hint or spec.rows or known or IMAGINED_ROWS

@@ -46,6 +46,7 @@ def command(
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
         CURATORS,
@@ -57,7 +58,6 @@ def command(
         table_schema,
     )
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):
         if value is not None and value not in allowed:
@@ -70,7 +70,7 @@ def command(
             "place for it.",
             next_step="",
         )
-    made = from_document(document["spec"])
+    made = released_spec(document)
     csv = made.csv if document["output"]["file"].endswith(".csv") else CsvOptions(canonical=True)
     domain, _ = as_written(made.released, csv)
     facts = Facts(

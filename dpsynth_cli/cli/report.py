@@ -42,10 +42,10 @@ def command(
     from dpsynth_cli.evaluate.files import read_table, real_rows
     from dpsynth_cli.evaluate.report.page import Shown, page
     from dpsynth_cli.release.audit import public_part
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.signing import named_keys
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     path = Path(audit)
     document = load_audit(path)
@@ -54,7 +54,7 @@ def command(
     steward = not document["publishable"]
     if real and not steward:
         raise UsageError("a public page shows nothing of the real table.", next_step="Drop --real.")
-    spec = from_document(document["spec"])
+    spec = released_spec(document)
     if document["output"]["file"] == "-" and synthetic is None:
         raise UsageError(
             "the release went to standard output.", next_step="Say where it was kept: --synthetic FILE."

@@ -46,10 +46,10 @@ MEANINGS = {
 }
 
 _FIND = {
-    "continuous": "the lowest and highest value possible (codebook, law, width of the field)",
-    "integer": "the lowest and highest value possible (codebook, law, width of the field)",
-    "date": "the first and last day possible (when the records began and ended)",
-    "datetime": "the first and last moment possible (when the records began and ended)",
+    "continuous": "the lowest and highest value possible (codebook, law, field width); or bounds: private",
+    "integer": "the lowest and highest value possible (codebook, law, field width); or bounds: private",
+    "date": "the first and last day possible (when the records began and ended); or bounds: private",
+    "datetime": "the first and last moment possible (when the records began and ended); or bounds: private",
     "nominal": "all labels that are allowed (codebook, official list); delete the line of a name or key",
     "ordinal": "all labels that are allowed, in order (codebook, form)",
     "type": "the type and bounds; boolean has no bounds, nominal and ordinal have categories: [a, b] instead",

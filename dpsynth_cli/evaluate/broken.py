@@ -11,8 +11,8 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.files import has_column, read_table
 from dpsynth_cli.evaluate.names import MOST_ROWS
 from dpsynth_cli.questions import Ints
+from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.relations import category_codes
-from dpsynth_cli.relations.values import Values, of_codes
 from dpsynth_cli.spec.spec import Spec
 
 CLOSE = 1e-9  # relative: a real number that was rounded is not another one

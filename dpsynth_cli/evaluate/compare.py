@@ -11,6 +11,7 @@ from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import has_column, read_table
 from dpsynth_cli.evaluate.metrics import CLASSIFIERS, REFERENCES, Judged, check_target, chosen, judge
 from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
+from dpsynth_cli.evaluate.written import decimals_as_written
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.junk import for_the_steward
 from dpsynth_cli.spec.spec import Spec
@@ -43,7 +44,13 @@ def compare(
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
     counted = {which: for_the_steward(own, domain) for which, own in problems.items()}
     wanted = Judged(kept, target, REFERENCES if references else ())
-    found = judge(truth, made, domain, wanted, held_out, progress, counted)
+    written = {}
+    if "quantiles" in kept:
+        written = {
+            "real": decimals_as_written(spec.input, domain, spec.csv),
+            "synthetic": decimals_as_written(synthetic, *as_written(domain, spec.csv)),
+        }
+    found = judge(truth, made, domain, wanted, held_out, progress, counted, written)
     files = {"confidential": True, "synthetic": synthetic, "real": spec.input}
     return files | found | {"problems": counted, "notes": notes}
 
@@ -56,7 +63,7 @@ def _judged(spec: Spec, synthetic: str, test: str | None) -> Domain:
     looked_at = all(path != "-" for path, _ in files)  # standard input is read once
     columns = tuple(
         column
-        for column in spec.stated.columns
+        for column in spec.made
         if column.name in modelled
         or (looked_at and all(has_column(path, column, csv) for path, csv in files))
     )

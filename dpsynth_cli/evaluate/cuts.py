@@ -21,6 +21,7 @@ from dpsynth_cli.questions import Floats
 PARTS = {1: 32, 2: 16, 3: 8, 4: 6, 5: 4}  # of a number in tables of so many columns
 FEW = 30  # different whole numbers, at most, that are categories
 DENSE = 4_000_000  # cells up to which a table is counted in an array
+LOOKED_UP = 100_000  # codes of a column up to which their cells are kept in an array
 
 Columns: TypeAlias = tuple[str, ...]
 Codes: TypeAlias = NDArray[np.int64]
@@ -46,7 +47,11 @@ class Cut:
         >>> Cut(x, np.array([10, 20]), category=False).cells(np.array([3, 10, 15, 20, 99, 100])).tolist()
         [0, 1, 2, 3, 4, 5]
         """
-        codes = codes.astype(np.int64)
+        if self.column.codes <= min(LOOKED_UP, len(codes)):
+            return np.asarray(self._found(np.arange(self.column.codes))[codes], np.int64)
+        return self._found(codes.astype(np.int64))
+
+    def _found(self, codes: Codes) -> Codes:
         place = np.searchsorted(self.at, codes)
         on = np.zeros(len(codes), bool)
         if len(self.at):

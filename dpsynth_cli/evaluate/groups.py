@@ -9,7 +9,7 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.cuts import Cut, cut, kinds
 from dpsynth_cli.evaluate.marginals import paired
-from dpsynth_cli.evaluate.scales import missing, shown, unit_name, values
+from dpsynth_cli.evaluate.scales import known, missing, shown, unit_name, values
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
@@ -39,9 +39,8 @@ def group_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
 
 
 def _scale(real: Table, number: Column) -> tuple[float, float]:
-    """Mean and standard deviation of the real number, in codes."""
-    codes = real.codes[number.name]
-    there = codes[~missing(codes, number)]
+    """Mean and standard deviation of the real number, in its units."""
+    there = values(known(real.codes[number.name], number), number)
     return (float(there.mean()), float(there.std())) if len(there) else (0.0, 0.0)
 
 
@@ -68,7 +67,8 @@ def _means(
     cells, codes = groups.cells(table.codes[groups.column.name]), table.codes[number.name]
     size = groups.size - 2  # neither values that no real row has, nor missing
     there = ~missing(codes, number)
-    z = np.where(there, (codes - mean) / sd, 0.0)
+    z = np.zeros(len(codes))
+    z[there] = (values(codes[there], number) - mean) / sd
     rows = np.bincount(cells, there.astype(np.float64), minlength=groups.size)[:size]
     sums = np.bincount(cells, z, minlength=groups.size)[:size]
     whole = np.bincount(cells, np.ones(len(cells)), minlength=groups.size)[:size]
@@ -89,8 +89,7 @@ def _listed(
     found = []
     for k in np.argsort(-sizes, kind="stable")[:GROUPS].tolist():
         both = [
-            shown(float(values(own[k], number)), number) if count[k] else None
-            for own, count in zip(means, rows, strict=True)
+            shown(float(own[k]), number) if count[k] else None for own, count in zip(means, rows, strict=True)
         ]
         part = float(sizes[k] / max(1.0, float(sizes.sum())))
         found.append({"group": label(groups, k), "share": part, "real": both[0], "synthetic": both[1]})
@@ -104,4 +103,4 @@ def label(groups: Cut, cell: int) -> str:
         return ("false", "true")[code]
     if column.categorical:
         return column.categories[code]
-    return f"{float(values(np.array(code), column)):g}"
+    return f"{float(values(np.array([code]), column)[0]):g}"

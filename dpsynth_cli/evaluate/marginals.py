@@ -47,7 +47,7 @@ def table_errors(real: Table, other: Table, domain: Domain, ways: Iterable[int])
     for k in ways:
         if not (chosen := sets(domain, k)):
             continue
-        cells = CutTables(real, (real, other), domain, PARTS[k])
+        cells = CutTables(real, (real, other), Domain(paired(domain)) if k > 1 else domain, PARTS[k])
         found = {columns: cells.tvd(columns) for columns in chosen}
         worst = max(found, key=lambda columns: found[columns])
         result[f"tvd{k}"] = {

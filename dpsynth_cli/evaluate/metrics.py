@@ -195,6 +195,7 @@ def judge(
     test: Table | None = None,
     progress: Callable[[str, int, int | None], None] = lambda what, done, whole: None,
     problems: Mapping[str, Mapping[str, Any]] | None = None,
+    written: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """The verdict; and every metric of the synthetic table, beside it of half of the real rows against the
     other half (what sampling alone does) and of independent columns.
@@ -232,6 +233,10 @@ def judge(
                 line[key] |= metric.more(one.at_most(most), other.at_most(most), domain)
             progress("comparing", 1, None)
         result["metrics"][name] = line
+    for which, decimals in (written or {}).items():  # as the files have them, where that is known
+        for column, digits in decimals.items():
+            if column in (columns := result["metrics"]["quantiles"]["synthetic"]["columns"]):
+                columns[column]["decimals"][which] = digits
     result["verdict"] = verdict(result["metrics"], domain, problems or {})
     return result
 

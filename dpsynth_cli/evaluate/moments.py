@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.scales import missing, ordered
+from dpsynth_cli.evaluate.scales import known, missing, ordered, spread, values
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats, Ints, Moments, Question
 
@@ -38,10 +38,9 @@ def moment_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
         return {"mean": gap, "covariance_frobenius": gap, "covariance_spectral": gap, "columns": len(columns)}
     scales = {}
     for column in columns:
-        codes = real.codes[column.name]
-        there = codes[~missing(codes, column)]
+        there = values(known(real.codes[column.name], column), column)
         middle, wide = (float(there.mean()), float(there.std())) if len(there) else (0.0, 0.0)
-        scales[column.name] = (middle, wide or float(max(1, column.size - 1)))
+        scales[column.name] = (middle, wide or spread(real.codes[column.name], column))
     (mean_p, cov_p), (mean_q, cov_q) = (_moments(table, domain, scales) for table in (real, other))
     apart = cov_p - cov_q
     return {
@@ -53,10 +52,11 @@ def moment_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
 
 
 def _moments(table: Table, domain: Domain, scales: dict[str, tuple[float, float]]) -> tuple[Floats, Floats]:
-    x = np.empty((len(scales), len(table)))
+    x = np.zeros((len(scales), len(table)))
     for row, column in zip(x, ordered(domain), strict=True):
         codes, (middle, wide) = table.codes[column.name], scales[column.name]
-        row[:] = np.where(missing(codes, column), 0.0, (codes - middle) / wide)
+        there = ~missing(codes, column)
+        row[there] = (values(codes[there], column) - middle) / wide
     mean = x.mean(axis=1)
     x -= mean[:, None]
     return mean, x @ x.T / x.shape[1]

@@ -9,9 +9,8 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.cuts import kinds
-from dpsynth_cli.evaluate.scales import decimals, known, shown, spread, step, unit_name, values
+from dpsynth_cli.evaluate.scales import decimals, known, shown, spread, unit_name, values
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.questions import Ints
 
 LEVELS = tuple(i / 20 for i in range(1, 20))
 LOST = 10.0  # spreads: the error of a column that has no value any more
@@ -20,7 +19,12 @@ DISTINCT_ROWS = 10_000
 
 def quantile_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     """Of each number the mean of |synthetic - real quantile| over 5 .. 95 %, in the real column's spread."""
-    columns = {column.name: _of(real, other, column) for column in kinds(real, domain)[1]}
+    rows = min(DISTINCT_ROWS, len(real), len(other))
+    few = [table.at_most(rows) for table in (real, other)]
+    columns = {}
+    for column in kinds(real, domain)[1]:
+        many = [len(np.unique(known(table.codes[column.name], column))) for table in few]
+        columns[column.name] = _of(real, other, column) | {"distinct": _ratio(*many)}
     errors = {name: own["error"] for name, own in columns.items()}
     distinct = [abs(own["distinct"]["log10_ratio"]) for own in columns.values()]
     return {
@@ -34,10 +38,10 @@ def quantile_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]
 
 
 def _of(real: Table, other: Table, column: Column) -> dict[str, Any]:
-    both = [table.codes[column.name] for table in (real, other)]
-    x, y = (known(codes, column).astype(np.int64) for codes in both)
-    wide = spread(both[0], column)
-    found: dict[str, Any] = {"spread": wide * step(column), "unit": unit_name(column)}
+    codes = [known(table.codes[column.name], column) for table in (real, other)]
+    x, y = (values(own, column) for own in codes)
+    wide = spread(real.codes[column.name], column)
+    found: dict[str, Any] = {"spread": wide, "unit": unit_name(column)}
     if not len(x) or not len(y):
         gap = 0.0 if len(x) == len(y) else LOST
         found |= {"error": gap, "real": [], "synthetic": [], "means": {"error": gap}}
@@ -45,24 +49,17 @@ def _of(real: Table, other: Table, column: Column) -> dict[str, Any]:
         at, means = [np.quantile(part, LEVELS) for part in (x, y)], (float(x.mean()), float(y.mean()))
         found |= {
             "error": float(np.abs(at[0] - at[1]).mean() / wide),
-            "real": [shown(value, column) for value in values(at[0], column).tolist()],
-            "synthetic": [shown(value, column) for value in values(at[1], column).tolist()],
+            "real": [shown(value, column) for value in at[0].tolist()],
+            "synthetic": [shown(value, column) for value in at[1].tolist()],
             "means": {
-                "real": shown(float(values(np.array(means[0]), column)), column),
-                "synthetic": shown(float(values(np.array(means[1]), column)), column),
+                "real": shown(means[0], column),
+                "synthetic": shown(means[1], column),
                 "error": abs(means[0] - means[1]) / wide,
             },
         }
-    rows = min(DISTINCT_ROWS, len(real), len(other))
-    many = [_distinct(table.at_most(rows).codes[column.name], column) for table in (real, other)]
-    found["distinct"] = {
-        "real": many[0],
-        "synthetic": many[1],
-        "log10_ratio": math.log10(max(1, many[1]) / max(1, many[0])),
-    }
-    found["decimals"] = {"real": decimals(x, column), "synthetic": decimals(y, column)}
-    return found
+    digits = [decimals(own[:DISTINCT_ROWS], column) for own in codes]
+    return found | {"decimals": {"real": digits[0], "synthetic": digits[1]}}
 
 
-def _distinct(codes: Ints, column: Column) -> int:
-    return len(np.unique(known(codes, column)))
+def _ratio(real: int, made: int) -> dict[str, float]:
+    return {"real": real, "synthetic": made, "log10_ratio": math.log10(max(1, made) / max(1, real))}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.cuts import kinds
 from dpsynth_cli.evaluate.marginals import paired
-from dpsynth_cli.evaluate.scales import known, missing, share
+from dpsynth_cli.evaluate.scales import known, missing, values
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
@@ -106,7 +106,7 @@ class _Features:
             codes = table.codes[column.name]
             gone = missing(codes, column)
             self.gone[column.name] = gone
-            self._blocks.append((column.name, _standardised(codes, gone), gone))
+            self._blocks.append((column.name, _standardised(codes, gone, column), gone))
             self.places[column.name] = [count, count + 1] if gone.any() else [count]
             count += len(self.places[column.name])
         for column in categories:
@@ -125,15 +125,15 @@ class _Features:
         for start in range(0, len(rows), BATCH):
             part = rows[start : start + BATCH]
             x = np.zeros((len(part), self.count))
-            for name, values, more in self._blocks:
+            for name, cells, more in self._blocks:
                 at = self.places[name]
                 if name in self.gone:
-                    x[:, at[0]] = values[part]
+                    x[:, at[0]] = cells[part]
                     if len(at) > 1:
                         x[:, at[1]] = more[part]
                 else:
                     for place, code in zip(at, more, strict=True):
-                        x[:, place] = values[part] == code
+                        x[:, place] = cells[part] == code
             second += x.T @ x
             first += x.sum(axis=0)
         return second, first, len(rows)
@@ -163,10 +163,11 @@ class _Features:
         return float(min(1.0, max(0.0, y @ np.linalg.solve(x, y) / variance[target])))
 
 
-def _standardised(codes: NDArray[Any], gone: NDArray[np.bool_]) -> Floats:
+def _standardised(codes: NDArray[Any], gone: NDArray[np.bool_], column: Column) -> Floats:
     """Mean 0 and variance 1 over what is there, and 0 elsewhere."""
-    if share(gone) == 1 or not len(codes):
-        return np.zeros(len(codes))
-    there = codes[~gone].astype(np.float64)
-    spread = there.std()
-    return np.where(gone, 0.0, (codes - there.mean()) / (spread if spread > 0 else 1.0))
+    found = np.zeros(len(codes))
+    if not gone.all():
+        there = values(codes[~gone], column)
+        spread = there.std()
+        found[~gone] = (there - there.mean()) / (spread if spread > 0 else 1.0)
+    return found

@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsynth_cli.domain import GRID, SECOND, Column, Domain
+from dpsynth_cli.arrow import to_numpy
+from dpsynth_cli.domain import SECOND, Column, Domain
 from dpsynth_cli.numbers import day_text, moment_text
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.questions import Bins, Floats
-from dpsynth_cli.scales import to_values
+from dpsynth_cli.release.write import decode
 
 
 def ordered(domain: Domain) -> tuple[Column, ...]:
@@ -41,17 +43,19 @@ def cells(column: Column, numeric: int, categories: int) -> Bins:
 
 
 def spread(codes: NDArray[Any], column: Column) -> float:
-    """The interquartile range of a column, in codes; where that is 0 its standard deviation, and where it is
-    constant (or empty) its declared range.
+    """The interquartile range of a column, in its units; where that is 0 its standard deviation, and where it
+    is constant (or empty) its declared range.
 
     >>> spread(np.array([0, 10, 20, 30, 40]), Column("x", "integer", lower=0, upper=99))
     20.0
     """
-    there = known(codes, column)
-    if not len(there):
-        return float(max(1, column.size - 1))
-    low, high = np.quantile(there, (0.25, 0.75))
-    return float(high - low) or float(np.std(there)) or float(max(1, column.size - 1))
+    there = values(known(codes, column), column)
+    if len(there):
+        low, high = np.quantile(there, (0.25, 0.75))
+        if wide := float(high - low) or float(np.std(there)):
+            return wide
+    first, last = values(np.array([0, column.size - 1]), column)
+    return float(last - first) or 1.0
 
 
 def ranks(codes: NDArray[Any], real: NDArray[Any], column: Column) -> Floats:
@@ -72,32 +76,23 @@ def ranks(codes: NDArray[Any], real: NDArray[Any], column: Column) -> Floats:
 # --- the column's own units -------------------------------------------------------------------------------
 
 
-def step(column: Column) -> float:
-    """How far one code is from the next, in the column's units: numbers, days, seconds, or places."""
-    if column.categorical:
-        return 1.0
-    if column.grid is not None:
-        return float(column.grid)
-    if column.type == "continuous":
-        return (float(column.upper) - float(column.lower)) / GRID
-    return column.unit / SECOND if column.type == "datetime" else float(column.unit)
-
-
 def unit_name(column: Column) -> str:
-    """What `step` is counted in."""
+    """What differences of its values are counted in."""
     return {"date": "days", "datetime": "seconds"}.get(column.type, "")
 
 
 def values(codes: NDArray[Any], column: Column) -> Floats:
-    """The values of codes that are not missing, in the column's units: a continuous one in the middle of its
-    cell, times since 1970, categories by their place."""
+    """The values of codes that are not missing, in the column's units, as a file has them: numbers; days and
+    seconds since 1970; categories by their place."""
     if column.categorical:
         return np.asarray(codes, np.float64)
-    if column.scale != "linear":
-        return to_values(np.asarray(codes), column)
-    lower = float(column.lower) / (SECOND if column.type == "datetime" else 1)
-    middle = 0.5 if column.type == "continuous" and column.grid is None else 0.0
-    return np.asarray(lower + (np.asarray(codes, np.float64) + middle) * step(column))
+    written = decode(np.asarray(codes, np.int64), column)
+    if column.type == "date":
+        written = written.cast(pa.int32())
+    elif column.type == "datetime":
+        written = written.cast(pa.int64())
+    found = to_numpy(written).astype(np.float64)
+    return found / SECOND if column.type == "datetime" else found
 
 
 def shown(value: float, column: Column) -> float | str:
@@ -124,10 +119,15 @@ def decimals(codes: NDArray[Any], column: Column, of: float = 0.95, most: int = 
     """
     if column.type != "continuous" or not len(codes):
         return 0 if column.type == "integer" else None
-    x, apart = values(codes, column), step(column)
+    x = values(codes, column)
+    above, below = (values(np.clip(codes + by, 0, column.size - 1), column) for by in (1, -1))
+    apart = (above - below) / 2  # a value was somewhere in its cell
     for digits in range(most + 1):
-        if 10.0**-digits < 20 * apart:
+        gap = np.abs(np.round(x, digits) - x)
+        if np.mean(gap <= 1e-12 * np.maximum(1, np.abs(x))) >= of:
+            return digits
+        if 10.0**-digits < 20 * float(np.median(apart)):
             return None
-        if np.mean(np.abs(np.round(x, digits) - x) <= 0.51 * apart) >= of:
+        if np.mean(gap <= 0.51 * apart) >= of:
             return digits
     return None

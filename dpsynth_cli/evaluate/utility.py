@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.errors import DpsynthError
@@ -13,7 +14,7 @@ from dpsynth_cli.questions import Progress
 from dpsynth_cli.spec.spec import Spec
 
 SAMPLE_ROWS = 50_000
-QUICK_ROWS = 20_000  # of those that the quick metrics look at: a release does not wait for them
+QUICK_CELLS = 300_000  # of those that the quick metrics look at, about: a release does not wait for them
 
 
 def utility(
@@ -33,9 +34,10 @@ def utility(
     if not metrics:
         return None
     quick = set(wanted.metrics) == set(QUICK)
-    plan = Judged(
-        metrics, wanted.target, REFERENCES[:1] if quick else REFERENCES, QUICK_ROWS if quick else None
-    )
+    plan = Judged(metrics, wanted.target)
+    if quick:
+        rows = min(20_000, max(5_000, QUICK_CELLS // len(spec.domain.columns)))
+        plan = replace(plan, references=REFERENCES[:1], most=rows)
     counted = {} if problems is None else {"real": problems}
     confidential = {"confidential": True, "sample_rows": SAMPLE_ROWS, "notes": notes}
     try:

@@ -89,13 +89,19 @@ def _weight(junk: float) -> float:
     return WORST + junk if junk > DEAD else 1 + junk / JUNK
 
 
+def _are(many: int, verb: str = "are") -> str:
+    """A number with its verb: 1 is, 1 holds."""
+    return f"{many:,} {verb}" if many != 1 else f"1 {'is' if verb == 'are' else verb + 's'}"
+
+
 def _summary(found: list[Finding], counts: Mapping[str, int]) -> list[str]:
     if not found:
         return ["Nothing was compared that a verdict could be about."]
     whole = len(found)
     said = [
-        f"Of {whole:,} things in the real table that an analyst would rely on, {counts['holds']:,} hold, "
-        f"{counts['weaker']:,} are weaker and {counts['broken']:,} are broken."
+        f"Of {whole:,} things in the real table that an analyst would rely on, "
+        f"{_are(counts['holds'], 'hold')}, "
+        f"{_are(counts['weaker'])} weaker and {_are(counts['broken'])} broken."
     ]
     dead = sorted(
         {one.columns[0] for one in found if one.kind == "junk" and one.columns and one.error > DEAD}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.marginals import paired
-from dpsynth_cli.evaluate.scales import missing, ordered, ranks, share, spread, step
+from dpsynth_cli.evaluate.scales import missing, ordered, ranks, share, spread, values
 from dpsynth_cli.evaluate.search import differ_most
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.numeric.lattice import Lattice, Scale, divided
@@ -55,13 +55,12 @@ def columns_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
         gone = [missing(codes, column) for codes in (x, y)]
         if column.nullable:
             lost[column.name] = abs(share(gone[0]) - share(gone[1]))
-        far = _column_w1(x[~gone[0]], y[~gone[1]], column)
-        if column.type in ("nominal", "boolean"):
-            own[column.name] = ranged[column.name] = far
-        else:
-            own[column.name] = far / spread(x, column)
-            ranged[column.name] = far / max(1, column.size - 1)
-            units[column.name] = far * step(column)
+        there = x[~gone[0]], y[~gone[1]]
+        ranged[column.name] = far = _in_range(*there, column)
+        if column.type not in ("nominal", "boolean"):
+            units[column.name] = _in_units(*there, column)
+            far = units[column.name] / spread(x, column)
+        own[column.name] = far
     found = _mean_and_worst(own) | {"units": units, "range": _mean_and_worst(ranged)}
     return found | ({"missing": lost} if lost else {})
 
@@ -76,15 +75,21 @@ def _mean_and_worst(columns: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def _column_w1(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
-    """In codes, or as a total variation distance."""
-    apart = column.type in ("nominal", "boolean")
+def _in_range(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
+    """In parts of the declared range, or as a total variation distance."""
     if not len(x) or not len(y):  # nothing there: as far as can be
-        return 0.0 if len(x) == len(y) else 1.0 if apart else float(max(1, column.size - 1))
-    if apart:
+        return 0.0 if len(x) == len(y) else 1.0
+    if column.type in ("nominal", "boolean"):
         p, q = (np.bincount(codes, minlength=column.size) / len(codes) for codes in (x, y))
         return float(np.abs(p - q).sum() / 2)
-    return w1_line(x.astype(np.int64), y.astype(np.int64))
+    return w1_line(x.astype(np.int64), y.astype(np.int64)) / max(1, column.size - 1)
+
+
+def _in_units(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
+    if len(x) and len(y):
+        return w1_line(values(x, column), values(y, column))
+    first, last = values(np.array([0, column.size - 1]), column)
+    return 0.0 if len(x) == len(y) else float(last - first)
 
 
 def planes(domain: Domain) -> list[tuple[str, ...]]:
@@ -102,8 +107,8 @@ def plane_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
         few = Domain(tuple(column for column in paired(domain) if column in ordered(domain)))
         pairs = differ_most(real, other, few, PAIRS)
     found = {f"{a}, {b}": w1_plane(real, other, domain[a], domain[b]) for a, b in pairs}
-    values = list(found.values()) or [0.0]
-    return {"mean": float(np.mean(values)), "worst": max(values), "pairs": found}
+    far = list(found.values()) or [0.0]
+    return {"mean": float(np.mean(far)), "worst": max(far), "pairs": found}
 
 
 def w1_plane(real: Table, other: Table, a: Column, b: Column, grid: int = GRID) -> float:
@@ -167,11 +172,11 @@ def _projected(
     placed: list[tuple[NDArray[Any], NDArray[Any] | None]], rows: int, parts: list[Floats]
 ) -> Floats:
     total = np.zeros(rows)
-    for (values, gone), part in zip(placed, parts, strict=True):
+    for (place, gone), part in zip(placed, parts, strict=True):
         if gone is None:
-            total += part[values]
+            total += part[place]
         else:
-            total += part[0] * values
+            total += part[0] * place
             if len(part) > 1:
                 total += part[1] * gone
     return total

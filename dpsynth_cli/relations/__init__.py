@@ -6,6 +6,7 @@ kinds        what an expression can be: kind, range, labels, missing; errors of 
 arithmetic   ranges of + - * / // %
 functions    what an expression may call
 facts        what an expression can be, from what its columns can be
+arrays       values a row, and those of a column's codes
 values       what an expression is, row by row
 tables       lookup tables as expressions
 impossible   impossible pairs of values as expressions, and in codes

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Block, Ints
+from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.kinds import Facts, of_column
 from dpsynth_cli.relations.nodes import Compare, Expression, IsMissing, Name, names
-from dpsynth_cli.relations.values import Values, evaluate, of_codes
+from dpsynth_cli.relations.values import evaluate
 
 
 @dataclass(frozen=True)

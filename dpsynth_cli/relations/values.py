@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.domain import Column
 from dpsynth_cli.relations.arithmetic import SECOND, result_kind
+from dpsynth_cli.relations.arrays import Values
 from dpsynth_cli.relations.functions import FUNCTIONS, label_number
-from dpsynth_cli.relations.kinds import REAL, Facts, common_order, facing, of_literal
+from dpsynth_cli.relations.kinds import REAL, common_order, facing, of_literal
 from dpsynth_cli.relations.nodes import (
     Call,
     Case,
@@ -34,7 +34,6 @@ from dpsynth_cli.relations.nodes import (
     Not,
     Within,
 )
-from dpsynth_cli.values import numbers_of
 
 Array = NDArray[Any]
 _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
@@ -45,32 +44,6 @@ _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Values:
-    """A value a row: numbers, days or microseconds since 1970, booleans, or places in `labels`."""
-
-    kind: str
-    data: Array
-    missing: NDArray[np.bool_]
-    labels: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> Facts:
-        return Facts(self.kind, labels=self.labels, order=self.order)
-
-
-def of_codes(codes: Array, column: Column) -> Values:
-    """The values that codes of a column stand for, as they are written."""
-    missing = codes == column.size if column.nullable else np.zeros(len(codes), bool)
-    if column.type == "boolean":
-        return Values("boolean", codes == 1, missing)
-    if column.categorical:
-        order = column.categories if column.type == "ordinal" else ()
-        return Values("text", np.where(missing, 0, codes), missing, column.categories, order)
-    return Values(column.type, numbers_of(codes, column), missing)
 
 
 def evaluate(node: Expression, columns: Mapping[str, Values], rows: int) -> Values:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.domain import Column
+from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.relations import Relations, category_codes
-from dpsynth_cli.relations.values import Values, of_codes
 
 
 def computed_cells(

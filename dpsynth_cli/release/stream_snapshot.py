@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
+from dpsynth_cli.mechanisms.search.find import Found
 from dpsynth_cli.questions import Answer, Model, Question, Total, as_json
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.synthesis import Outcome, check_paid_for
@@ -38,7 +39,8 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
-    return Outcome(replace(model, facts=facts | model.facts), accountant, bill)
+    found = Found(spec.domain, Fraction(0))
+    return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
 
 
 def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:

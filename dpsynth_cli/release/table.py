@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
+from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import accountant_of
@@ -57,13 +58,13 @@ def release(
         with (
             closing(journal),
             refunding(spec, ledger, journal.release_id, journal),
-            closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
+            closing(_opened(spec)) as scan,
         ):
             engine.check(scan)
             receipt = _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
             return replace(receipt, continued=True)
     check_free(files, request.replace)
-    with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+    with closing(_opened(spec)) as scan:
         engine.check(scan)
         refuse_junk(spec, scan)
         with (
@@ -71,6 +72,11 @@ def release(
             refunding(spec, ledger, journal.release_id, journal),
         ):
             return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+
+
+def _opened(spec: Spec) -> Scan:
+    """The input with columns as they are asked first: private ones as wide as they may be."""
+    return open_scan(spec.input, outer(spec.domain).columns, spec.csv)
 
 
 def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
@@ -101,10 +107,11 @@ def _ask_and_publish(
     engine: Engine,
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
-    passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
+    passes = Passes(scan, outer(spec.domain), engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
-    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed)
+    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
+    spec = spec.found(outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)

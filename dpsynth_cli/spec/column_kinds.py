@@ -72,6 +72,19 @@ BOUNDS = {
 }
 
 LABEL = text(_LABELS)
+PRIVATE = "private"  # in place of bounds or categories: found for a part of the budget
+
+
+def or_private(kind: Kind) -> Kind:
+    """The same, or the word private."""
+
+    def read(node: Node) -> object:
+        if isinstance(node, Scalar) and node.text == PRIVATE:
+            return PRIVATE
+        return kind.read(node)
+
+    schema = {"anyOf": [{"const": PRIVATE}, dict(kind.schema)]}
+    return Kind(read, schema, lambda value: value if value == PRIVATE else kind.write(value))
 
 
 def _categories(node: Node) -> tuple[str, ...]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
+from dpsynth_cli.mechanisms.search.outer import STAND_INS
+from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
 from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
-from dpsynth_cli.spec.column_kinds import BOUNDS, LABEL, LABELS
+from dpsynth_cli.spec.column_kinds import BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
-from dpsynth_cli.spec.kinds import FLAG, LINE, choice, one_of, text
+from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
 from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
@@ -41,19 +42,16 @@ _COLUMN = Section("", (), "", such_as="{type: integer, bounds: [0, 120]}", requi
 def _bounds(kind: str) -> Key:
     return Key(
         "bounds",
-        BOUNDS[kind],
-        "the lowest and the highest value that is possible, by public knowledge",
+        or_private(BOUNDS[kind]),
+        "the lowest and the highest value that is possible, by public knowledge; or `private`: found for a "
+        "part of the budget (`privacy.search`)",
         required=True,
         default=(0, 0),
-        of=attrgetter("lower", "upper"),
+        of=lambda column: PRIVATE if column.private else (column.lower, column.upper),
     )
 
 
 TYPE = Key("type", choice(TYPES), "what its cells are", required=True, default="")
-CATEGORIES = Key(
-    "categories", LABELS, "all labels that are possible, none twice, none empty", required=True, default=()
-)
-OTHER = Key("other", LABEL, "which of the categories an unlisted label becomes")
 NULLABLE = Key(
     "nullable", FLAG, "`true`: cells may be missing, in the input and in the release", default=False
 )
@@ -82,10 +80,11 @@ KEYS: dict[str, tuple[Key, ...]] = {
     "integer": (TYPE, _bounds("integer"), NULLABLE, *OF_TYPE["integer"]),
     "date": (TYPE, _bounds("date"), NULLABLE, *OF_TYPE["date"]),
     "datetime": (TYPE, _bounds("datetime"), NULLABLE, *OF_TYPE["datetime"]),
-    "ordinal": (TYPE, CATEGORIES, OTHER, NULLABLE, *OF_TYPE["ordinal"]),
-    "nominal": (TYPE, CATEGORIES, OTHER, NULLABLE, *OF_TYPE["nominal"]),
+    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["ordinal"]),
+    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["nominal"]),
     "boolean": (TYPE, NULLABLE, *OF_TYPE["boolean"]),
 }
+NEED_BOUNDS = ("step", "decimals", "scale", "date")  # a grid lies between bounds, and so do years of %y
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
 
 
@@ -152,39 +151,38 @@ def _column(columns: Reader, name: str) -> Column:
     declared = columns.section(replace(_COLUMN, name=name))
     if not name or not plain(name):
         columns.note(name, "is not a name for a column; it must be one line of text")
-    values = declared.values([TYPE, NULLABLE])
+    values = declared.values([TYPE, NULLABLE]) | {"private": False}
     kind = values["type"]
     own = {key.name: key for key in KEYS.get(kind, ())}
     for key in _EVERY.values():
-        if key.name in values:
+        if key in (TYPE, NULLABLE):
             continue
         if not kind:
             declared.expect(key)  # which type it would be right for is not known
         elif key.name not in own:
             declared.value(replace(key, required=False), _left_out(kind, key))
+        elif key is CANDIDATES:
+            values |= read_candidates(declared, values["categories"])
         elif key is OTHER:
-            values[key.name] = _other(declared, values["categories"])
+            values |= read_other(declared, values)
         else:
             values[key.name] = declared.value(own[key.name])
     declared.finish(own)
     if kind == "boolean":
         values["categories"] = ("false", "true")
-    lower, upper = values.pop("bounds", (0, 0))
+    bounds = values.pop("bounds", (0, 0))
+    if bounds == PRIVATE:
+        bounds, values["private"] = STAND_INS[kind], True
+        for need in NEED_BOUNDS:
+            if values.get(need) not in (None, "linear") and (need != "date" or "%y" in values[need]):
+                declared.note(need, "is stated, but the bounds are private: it needs bounds; state them")
+                return Column(name, kind)
     labels = dict(values.pop("labels", None) or ())
-    values = {
-        key: value for key, value in values.items() if key in own or key in ("type", "nullable", "categories")
-    }
-    column = Column(name, lower=lower, upper=upper, **with_format(values))
+    kept = ("type", "nullable", "categories", "private")
+    values = {key: value for key, value in values.items() if key in own or key in kept}
+    values.pop("candidates", None)
+    column = Column(name, lower=bounds[0], upper=bounds[1], **with_format(values))
     return check(declared, column, labels) if kind else column
-
-
-def _other(declared: Reader, categories: tuple[str, ...]) -> str | None:
-    """One of the categories, where these are known."""
-    if not categories:
-        declared.expect(OTHER)
-        return None
-    other: str | None = declared.value(OTHER, one_of(categories, "one of the categories: "))
-    return other
 
 
 def _left_out(kind: str, strange: Key) -> Callable[[Node], None]:

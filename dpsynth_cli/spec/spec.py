@@ -40,6 +40,7 @@ from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
+from dpsynth_cli.spec.search import unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
@@ -79,9 +80,22 @@ class Spec:
     places: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
+    def made(self) -> tuple[Column, ...]:
+        """The columns that are modelled, as the domain has them, and those that are computed, in order."""
+        modelled = {column.name: column for column in self.domain}
+        return tuple(modelled.get(column.name, column) for column in self.stated.columns)
+
+    @property
     def released(self) -> Domain:
         """The columns of the output, computed ones, keys and constants too."""
-        return replace(self.domain, columns=tuple(all_columns(self.stated.columns, self.fillers)))
+        return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
+
+    def found(self, domain: Domain) -> Spec:
+        """The same, with what was found of its private columns; the document stays as it was written."""
+        known = {column.name: column for column in domain}
+        columns = tuple(known.get(column.name, column) for column in self.stated.columns)
+        stated, keeper = replace(self.stated, columns=columns), replace(self.keeper, omega=domain)
+        return replace(self, domain=domain, stated=stated, keeper=keeper)
 
 
 def load_spec(
@@ -220,7 +234,7 @@ def _read(
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private)
+    privacy = read_privacy(document, name, private, any(column.private for column in columns))
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -249,6 +263,7 @@ def _read(
         ]
         at = tree.entries["rules"].place if "rules" in tree.entries else named_at
         mistakes += [Mistake(at, "", problem) for problem in none_left]
+        mistakes += [Mistake(named_at, "", why) for why in unsearchable(mechanism, params, stated, strata)]
     if mistakes or mechanism is None:
         return None
     spec = Spec(

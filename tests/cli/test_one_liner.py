@@ -96,7 +96,7 @@ def test_a_public_table_can_stand_for_the_codebook(dpsynth, table):
         (
             ["--epsilon", "1", "--codebook", "half.csv"],
             "half.csv does not say all that a release needs. Missing are\n"
-            "  age: the lowest and highest value possible (codebook, law, width of the field)",
+            "  age: the lowest and highest value possible (codebook, law, field width); or bounds: private",
         ),
         (
             ["--epsilon", "1", "--codebook", "book.csv", "--mechanism", "jiont"],

@@ -96,8 +96,8 @@ def test_a_data_frame_of_the_release_has_the_types_of_all_columns(dpsynth, spec)
     from dpsynth_cli.spec.spec import load_spec
 
     assert dpsynth("release", spec).code == 0
-    made = load_spec("spec.yaml")
-    frame = read_frame("out/trips.csv", made.released, made.csv)
+    wanted = load_spec("spec.yaml")
+    frame = read_frame("out/trips.csv", wanted.released, wanted.csv)
     assert [str(kind) for kind in frame.dtypes[:4]] == ["Int64", "Int64", "Int64", "boolean"]
     assert (frame.hour == frame.left // 100).all()
     assert (frame.early == (frame.left < 600)).all()

@@ -91,7 +91,7 @@ def write(folder: Path, columns: int, paid: str = "30%", metrics: Any = "none") 
 def pages(dpsynth: Any, folder: Path) -> tuple[str, str]:
     """The steward's page and the public one of a release of spec.yaml."""
     for words in (
-        ["release", "spec.yaml"],
+        ["release", "spec.yaml", "--replace"],
         ["report", "out/trips.audit.json"],
         ["report", "out/trips.audit.json", "--public"],
     ):

@@ -273,6 +273,7 @@ def test_joint_w1_of_all_columns_sees_what_pairs_do_not():
 
 def test_moments_by_their_definition():
     real, made = table(200, 0), table(150, 1, tilt=2.0)
+    real.codes["age"][:50] = made.codes["age"][:10] = 100  # missing
     found = moment_errors(real, made, MIXED)
     stats, scales = [], {}
     for name, top in (("age", 100), ("score", 2**30), ("stage", 3)):

@@ -85,8 +85,8 @@ def test_swapping_a_real_row_changes_no_public_byte_given_the_same_answers(
         ran = dpsynth("release", copy / "spec.yaml", "--resume", "--ledger", copy / "ledger.sqlite")
         assert ran.code == 0, ran.err
         audit = copy / "out/people.audit.json"
-        assert dpsynth("report", audit, "--public", "--no-predict").code == 0
-        assert dpsynth("report", audit, "--no-predict").code == 0
+        assert dpsynth("report", audit, "--public").code == 0
+        assert dpsynth("report", audit).code == 0
         assert dpsynth("record", audit, "--curator", "Us").code == 0
     public = (
         "people.csv", "people.transcript.arrow", "people.audit.public.json", "people.report.public.html",
@@ -116,7 +116,7 @@ def test_what_cannot_be_judged_does_not_stop_a_paid_release(
     monkeypatch.setattr("dpsynth_cli.evaluate.utility.judge", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert audits(tmp_path / "out")[0]["utility"]["failed"] == said
-    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
@@ -165,7 +165,7 @@ def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
     spec = people("marginals", rows=0, more="strata: group")
     assert dpsynth("release", with_evaluate(spec, "{metrics: all, epsilon: 0.1}")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
-    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
     (tmp_path / "none.csv").write_text("age,score,group\n")
     assert dpsynth("evaluate", spec, "none.csv", "-m", "w1,marginals,matches,propensity,sliced").code == 0

@@ -268,3 +268,18 @@ def test_the_quick_verdict_of_a_release_is_quick():
     start = time.process_time()
     judge(real, made, domain, Judged(QUICK, references=("real_split",), most=20_000))
     assert time.process_time() - start < 5  # about 0.6 s alone on a machine
+
+
+def test_decimals_are_those_of_the_files(dpsynth, tmp_path):
+    """Prices on the right places of the grid, but written with all digits: as an analyst sees them."""
+    rng = np.random.default_rng(0)
+    prices = np.round(rng.random(500) * 100, 1)
+    (tmp_path / "t.csv").write_text("price\n" + "\n".join(f"{x:.2f}" for x in prices) + "\nn/a\n\n")
+    (tmp_path / "made.csv").write_text("price\n" + "\n".join(f"{x + 1e-9:.10f}" for x in prices) + "\n")
+    spec = spec_of(tmp_path, {"price": {"type": "continuous", "bounds": [0, 100], "nullable": True}})
+    report = dpsynth("evaluate", spec, "made.csv", "--json").json
+    own = report["metrics"]["quantiles"]["synthetic"]["columns"]["price"]
+    assert own["decimals"] == {"real": 1, "synthetic": 9}
+    found = next(one for one in report["verdict"]["findings"] if one["kind"] == "precision")
+    assert found["state"] == "weaker"
+    assert "Numbers have 9 decimals, really 1." in found["words"]

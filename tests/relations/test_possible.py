@@ -136,3 +136,14 @@ def test_each_class_has_a_row_of_its_own():
         assert row["c"] == k
         block = {name: np.array([code]) for name, code in row.items()}
         assert not relations.broken(block, omega, relations.kept).any()
+
+
+def test_numbers_on_another_scale_are_no_linear_program():
+    skewed = Column("skewed", "continuous", 1.0, 1e6, scale="log")
+    relations = rules("skewed + n0 == 17.5")
+    omega = Domain((skewed, *BIG.columns))
+    columns, own = relations.groups()[0]
+    assert solved(relations, omega, columns, own, {}) == (None, False)
+    above = rules("skewed > 1000", "n0 < skewed")
+    found = possible_row(above, omega)
+    assert found.row is not None

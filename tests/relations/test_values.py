@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.relations.arrays import of_codes
 from dpsynth_cli.relations.declared import as_declared, misfit
 from dpsynth_cli.relations.facts import Typing
 from dpsynth_cli.relations.kinds import column_of
 from dpsynth_cli.relations.language import NotAnExpression, parse
 from dpsynth_cli.relations.relations import declared_facts
-from dpsynth_cli.relations.values import evaluate, of_codes
+from dpsynth_cli.relations.values import evaluate
 
 DAY = 86_400_000_000
 A = Column("a", "integer", -7, 12, nullable=True)

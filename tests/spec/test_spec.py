@@ -163,7 +163,13 @@ def test_what_is_left_out_has_its_default() -> None:
         "output": "-",
         "rows": "noisy",
         "rows_hint": None,
-        "privacy": {"epsilon": "1", "delta": None, "neighbours": "add_remove", "dataset": "t"},
+        "privacy": {
+            "epsilon": "1",
+            "delta": None,
+            "neighbours": "add_remove",
+            "search": None,
+            "dataset": "t",
+        },
         "mechanism": LOWEST | {"depth": "auto", "shape": "tree", "clip": 1.0, "steps": 3},
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
         "derive": None,
@@ -178,7 +184,11 @@ def test_what_is_left_out_has_its_default() -> None:
 def test_an_audit_lists_what_is_declared_of_a_column_in_this_order() -> None:
     columns = {column["name"]: list(column) for column in load(GOOD).effective["columns"]}
     assert columns["smoker"] == ["name", "type", "nullable"]
-    assert columns["sex"] == columns["stage"] == ["name", "type", "categories", "other", "nullable"]
+    assert (
+        columns["sex"]
+        == columns["stage"]
+        == ["name", "type", "categories", "candidates", "other", "nullable"]
+    )
     assert columns["age"] == columns["lon"] == columns["seen"] == ["name", "type", "bounds", "nullable"]
 
 
@@ -342,6 +352,7 @@ def test_overrides_are_in_the_effective_spec() -> None:
         "epsilon": "0.5",
         "delta": None,
         "neighbours": "replace_one",
+        "search": None,
         "dataset": "trips-2026",
     }
     assert spec.effective["rows"] == 1000
@@ -441,7 +452,7 @@ MISTAKES = [
         "neighbours: replace_one",
         "neighbors: replace_one",
         "line 10: privacy.neighbors is not a known key (did you mean neighbours?);"
-        " the keys here are epsilon, delta, neighbours, dataset",
+        " the keys here are epsilon, delta, neighbours, search, dataset",
     ),
     (
         "dataset: trips-2026",
@@ -543,7 +554,7 @@ MISTAKES = [
         "other: M",
         "othr: M",
         "line 21: columns.sex.othr is not a known key (did you mean other?);"
-        " the keys here are type, categories, other, nullable, labels, missing",
+        " the keys here are type, categories, candidates, other, nullable, labels, missing",
     ),
     (", bounds: [-74.3, -73.7]", "", f"line 18: columns.lon.bounds is missing; {_REAL}"),
     ("[-74.3, -73.7]", "[1, 0]", f"line 18: columns.lon.bounds is [1, 0]; {_REAL}"),

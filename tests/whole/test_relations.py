@@ -162,8 +162,8 @@ def test_what_is_computed_is_never_read_and_nothing_is_asked_of_it(dpsynth, trip
     # The input needs no such column, and what it holds changes nothing that is asked.
     real = pd.read_csv(tmp_path / "trips.csv").drop(columns=["hour", "class"])
     real.to_csv(tmp_path / "trips.csv", index=False)
-    assert dpsynth("release", spec, "--set", "name=again", "--replace").code == 0
-    check_every_row(read(tmp_path / "out/trips.csv"))
+    assert dpsynth("release", spec, "--output", "again.csv").code == 0
+    check_every_row(read(tmp_path / "again.csv"))
 
 
 def test_a_paid_evaluation_and_the_private_size_go_with_relations(dpsynth, trips, tmp_path):

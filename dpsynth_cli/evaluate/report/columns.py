@@ -57,8 +57,18 @@ def _figure(tables: Sequence[Table], column: Column, error: str) -> str:
 
 
 def labels(column: Column) -> list[str]:
-    """The labels of a column of categories by code; missing is apart."""
-    return ["no", "yes"] if column.type == "boolean" else list(column.categories)
+    """The categories of a column by code, with what they mean where that is declared; missing is apart.
+
+    >>> labels(Column("sex", "nominal", categories=("1", "2"), labels=("male", "")))
+    ['1: male', '2']
+    """
+    if column.type == "boolean":
+        return ["no", "yes"]
+    meant = column.labels or ("",) * len(column.categories)
+    return [
+        f"{own}: {means}" if means and means != own else own
+        for own, means in zip(column.categories, meant, strict=True)
+    ]
 
 
 def _bars(tables: Sequence[Table], column: Column) -> str:

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from typing import Any, BinaryIO
 
@@ -82,6 +82,12 @@ class CsvScan:
         narrow = copy(self)
         narrow._want(tuple(column for column in self.columns if column.name in names))
         return narrow
+
+    def declared(self, columns: Sequence[Column]) -> Scan:
+        self._keep_stream()
+        other = copy(self)
+        other._want(tuple(columns))
+        return other
 
     def count_rows(self) -> int:
         return sum(piece.data.count(b"\n") + piece.ruined for piece in self.pieces())

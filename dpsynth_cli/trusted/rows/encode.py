@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.domain import GRID, Column
+from dpsynth_cli.domain import GRID, OCTAVES, Column
 from dpsynth_cli.scales import to_codes
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
@@ -86,7 +86,9 @@ def codes(values: Values, column: Column) -> Codes:
             result[values == UNLISTED] = unlisted_code(column)
             result[values == MISSING] = missing_code(column)
         else:
-            if column.grid is not None:
+            if column.octaves:
+                result = _in_octaves(values, column)
+            elif column.grid is not None:
                 result = _on_multiples(values, column)
             elif column.scale != "linear" and column.size > 1:
                 result = to_codes(values, column)
@@ -113,6 +115,17 @@ def _on_grid(x: Values, lower: float, upper: float) -> Codes:
     x *= GRID
     result = x.astype(np.int32)
     return np.minimum(result, GRID - 1, out=result)
+
+
+def _in_octaves(values: Values, column: Column) -> Codes:
+    """The power of two below |x|, counted from the middle, which is for less than the smallest; larger than
+    the largest as that. NaN as 0."""
+    first, end = OCTAVES[column.type]
+    x = np.asarray(values, np.float64)
+    x = np.rint(x) if column.type == "integer" else x
+    octave = np.frexp(np.minimum(np.abs(x), 2.0**end))[1].astype(np.int32) - 1  # exact; NaN is 0 below
+    step = np.where(np.abs(x) >= 2.0**first, np.minimum(octave, end - 1) - first + 1, 0)
+    return np.asarray(end - first + np.where(x < 0, -step, step), np.int32)
 
 
 def _on_multiples(x: Values, column: Column) -> Codes:

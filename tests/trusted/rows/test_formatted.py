@@ -126,6 +126,11 @@ def test_a_cell_is_a_date_where_strptime_says_so(form, text):
         assert expected == timedelta(microseconds=int(found)) + datetime(1970, 1, 1)
 
 
+def test_numbers_beside_each_other_have_all_their_digits():
+    cells = pa.array([b"20190723", b"2019723", b"201972"])
+    assert (formatted_instants(cells, date_format("%Y%m%d")) == NAT).tolist() == [False, True, True]
+
+
 def test_days_that_are_none_are_missing():
     days = {
         b"23/07/2019": 18_100, b"7/3/2019": 17_962, b"31/04/2019": None, b"29/02/2019": None,

@@ -33,6 +33,8 @@ def test_a_number_goes_to_the_nearest_multiple():
     five = Column("age", "integer", lower=18, upper=64, step=Fraction(5))
     assert (five.size, encode(["18", "20", "21", "63", "64", "99", "x"], five)) == (10, [0, 0, 1, 9, 9, 9, 0])
     assert decode(np.arange(10), five).to_pylist() == list(range(18, 64, 5))
+    short = Column("n", "integer", lower=0, upper=9, step=Fraction(5), nullable=True)
+    assert encode(["9", "7", "x"], short) == [1, 1, 2]  # beyond the last value of the grid, and not missing
 
 
 def test_a_time_goes_down_to_its_step():
