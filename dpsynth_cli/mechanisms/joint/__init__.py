@@ -41,6 +41,8 @@ from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
 
 HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
+SC = (4, 0.6, -0.3, -0.9)
+POOLED = 0.75  # of that part (`_few`) from 0 to 1, above which tables are of all classes together
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
 CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
@@ -64,7 +66,8 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(params.rules, omega)
-    columns, misfit, links, pairs = _shares(ask, omega, sizes, rest, split)
+    few = _few(ask, omega, sizes)
+    columns, misfit, links, pairs = _shares(rest, split, few)
     looks = divide(misfit, [1, 1])
     if not _shows(ask, omega, sizes, looks[0]):
         if not rules:
@@ -75,7 +78,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     frame = ask_columns(ask, omega, sizes, columns, rules)
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
-    survey = Survey(ask, omega, frame)
+    survey = Survey(ask, omega, frame, pooled=few > POOLED)
     scopes = _pairs(frame)
     if not scopes:
         scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
@@ -100,16 +103,18 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return _model(omega, known, rules)
 
 
-def _shares(
-    ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, split: Mapping[str, float]
-) -> list[Fraction]:
-    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+def _few(ask: Ask, omega: Domain, sizes: Sizes) -> float:
+    """From 0, many rows for the noise of an average column, to 1, few."""
     d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
     sd = ask.sd(Question("columns", CellCounts(Cells(())), Fraction(1, d), omega.strata))
     cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
     loud = 0.4 * float(cells) * sd / n
-    few = loud / (loud + LOUD)
-    scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
+    return loud / (loud + LOUD)
+
+
+def _shares(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
+    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+    scale = {"columns": 1 + SC[0] * few, "misfit": 1 + SC[1] * few, "links": 1 + SC[2] * few, "pairs": 1 + SC[3] * few}
     return divide(rest, [split[stage] * scale[stage] for stage in scale])
 
 

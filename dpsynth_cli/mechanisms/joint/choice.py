@@ -98,7 +98,7 @@ def finer(survey: Survey, links: Sequence[Table], share: Fraction) -> dict[int, 
     sd = max(survey.sd(float(share) / len(strong)), 1e-6)
     for at in strong:
         columns = links[at].columns
-        most = (survey.rows / len(links[at].counts) / (CLEAR * sd)) ** (1 / strength[at])
+        most = (survey.rows / survey.classes / (CLEAR * sd)) ** (1 / strength[at])
         scope = (columns, _levels(survey, columns, round(most)))
         while math.prod(survey.frame.shape(scope)) > LINK_CELLS:
             most /= 1.4
@@ -150,8 +150,8 @@ def interactions(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> 
         if not sets:
             break
         own = share / (len(chosen) + len(sets))
-        asked = character("triples", [ladders[two[0]].column], own, survey.omega.strata)
-        noise = 0.4 * survey.ask.sd(asked) * math.sqrt(survey.omega.classes) / survey.rows
+        asked = character("triples", [ladders[two[0]].column], own, survey.by)
+        noise = 0.4 * survey.ask.sd(asked) * math.sqrt(survey.classes) / survey.rows
         if noise > most:
             break
         chosen += sets
