@@ -62,8 +62,8 @@ LEFT = 0.25  # of the variance of noisy counts, in masses that were made non-neg
 
 
 def alike(masses: Floats, variance: float) -> Floats:
-    """Masses, a row a class, drawn nearer to what they would be if classes differed in size only: the more, the
-    fewer rows a cell has. How far classes differ is learnt from all cells (empirical Bayes).
+    """Masses, a row a class, drawn nearer to what they would be if classes differed in size only: the more,
+    the fewer rows a cell has. How far classes differ is learnt from all cells (empirical Bayes).
 
     >>> masses = np.array([[900.0, 95.0, 5.0], [480.0, 500.0, 20.0]])
     >>> alike(masses, 400.0).round().tolist()

@@ -44,8 +44,19 @@ def forest(gaps: Mapping[Scope, Gap], noise: float, d: int) -> list[Scope]:
 
 def worthwhile(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more: float = 1.0) -> list[Scope]:
     """The tables that are worth counting for a share, each at its best levels."""
+    return _worth(survey, gaps, share, more)[1]
+
+
+def worth(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> float:
+    """What counting such tables would close of all gaps, less the noise that they would have."""
+    return _worth(survey, gaps, share, 1.0)[0]
+
+
+def _worth(
+    survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more: float
+) -> tuple[float, list[Scope]]:
     if not gaps:
-        return []
+        return 0.0, []
     ladders = survey.frame.ladders
     sizes = [size for size in SIZES if size <= FINEST]
     options = [[(columns, _levels(survey, columns, size)) for size in sizes] for columns, _ in gaps]
@@ -61,13 +72,15 @@ def worthwhile(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more:
     saved[cells > (TRIPLE_CELLS if triples else PAIR_CELLS)] = -1.0
     noise = NOISE * survey.sd(float(share)) / survey.rows
     option = worth_counting(saved, cells, noise, survey.gaussian)
-    worth = [
-        (round(float(saved[at, o] / cells[at, o] ** weight_power(survey.gaussian)), 9), options[at][o])
-        for at, o in enumerate(option)
-        if o >= 0
+    some = [(at, o) for at, o in enumerate(option) if o >= 0]
+    weights = [cells[at, o] ** weight_power(survey.gaussian) for at, o in some]
+    value = sum(saved[at, o] for at, o in some) - noise * sum(weights) ** (1.5 if survey.gaussian else 2.0)
+    rated = [
+        (round(float(saved[at, o] / own), 9), options[at][o])
+        for (at, o), own in zip(some, weights, strict=True)
     ]
     most = (TRIPLES if triples else PAIRS) * len(ladders)
-    return sorted(scope for _, scope in sorted(worth, reverse=True)[:most])
+    return round(float(value), 9), sorted(scope for _, scope in sorted(rated, reverse=True)[:most])
 
 
 def _levels(survey: Survey, columns: Sequence[int], size: int) -> tuple[int, ...]:

@@ -53,8 +53,8 @@ def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: R
 
 
 def _nearer(column: Column, marginal: Marginal, sd: float) -> Marginal:
-    """Of what classes of a categorical column seem to differ by, much is noise where rows are few: a classifier
-    would learn it, and the more so the better links tell what columns share."""
+    """Of what classes of a categorical column seem to differ by, much is noise where rows are few: a
+    classifier would learn it, and the more so the better links tell what columns share."""
     if not column.categorical:
         return marginal
     return replace(marginal, masses=list(alike(np.array(marginal.masses), sd**2)))

@@ -84,7 +84,11 @@ class Survey:
         counted = []
         for scope, answer in zip(scopes, self.ask(questions), strict=True):
             values = answer.values.astype(np.float64)
-            shaped = values if self.binary(scope[0]) else values.reshape(self.classes, *self.frame.shape(scope)[1:])
+            shaped = (
+                values
+                if self.binary(scope[0])
+                else values.reshape(self.classes, *self.frame.shape(scope)[1:])
+            )
             counted.append(Counted(scope, shaped, answer.sd**2))
         return counted
 
