@@ -14,7 +14,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.characters import pattern
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder
-from dpsynth_cli.numeric.ratios import shrunk, shrunk_by_class
+from dpsynth_cli.numeric.ratios import shrunk, shrunk_by_class, vacant
 from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.questions import Floats
 
@@ -128,6 +128,12 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
         parts = (one.noisy.ravel(), variance, before.ravel(), np.sum(most, axis=0).ravel())
         after = shrunk(*parts, zeros=True).reshape(before.shape)
         found = expected * np.divide(after, before, out=np.ones_like(before), where=before > 0)
+    columns = [frame.ladders[j].column for j in one.scope[0]]
+    ordered = [at for at, column in enumerate(columns) if column.type != "nominal"]
+    if ordered:
+        alone = [at for at in ordered if columns[at].nullable]
+        whole = one.noisy.sum(axis=0), variance * len(one.noisy), expected.sum(axis=0)
+        found = np.where(vacant(*whole, ordered, alone), 0.0, found)
     found = raked(found, independent(frame, one.scope), sums)
     return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
 
