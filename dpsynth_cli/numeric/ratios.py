@@ -22,7 +22,8 @@ TOP = 0.1  # the width of the last one, in `most`
 PRIOR = np.append(np.where(RATIOS == 1, 5.0, 0.2), 0.2)  # before any cell was seen, in cells
 ROUNDS = 8  # of EM
 NEIGHBOURS = (1, 2, 4)  # on both sides of a cell
-QUIET, MISSED = 2.0, 4.0  # standard deviations of noise: an empty neighbourhood has less, and more was expected
+QUIET = 2.0  # standard deviations of noise: an empty neighbourhood has less,
+MISSED = 4.0  # and was expected to have more
 DOUBT = 0.03  # a cell of a mostly empty table is empty unless that is less likely than this
 
 
@@ -92,8 +93,8 @@ def shrunk_by_class(
 def vacant(
     noisy: Floats, variance: float, expected: Floats, ordered: Sequence[int], alone: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Where a table seems empty by its neighbourhoods: a cell and the next ones along the `ordered` axes hold no
-    more than noise would, and far less than expected. Of the axes `alone` the last cell is no neighbour.
+    """Where a table seems empty by its neighbourhoods: a cell and the next ones along the `ordered` axes hold
+    no more than noise would, and far less than expected. Of the axes `alone` the last cell is no neighbour.
 
     One cell that stands above its noise is often noise where cells are many; with all around it, rarely. Rows
     that noise leaves far from all others would be far from any law that the columns follow.
@@ -106,7 +107,9 @@ def vacant(
     for far in NEIGHBOURS:
         there, wanted, cells = noisy, expected, np.ones(noisy.shape)
         for axis in ordered:
-            there, wanted, cells = (_around(table, axis, far, axis in alone) for table in (there, wanted, cells))
+            there, wanted, cells = (
+                _around(table, axis, far, axis in alone) for table in (there, wanted, cells)
+            )
         noise = np.sqrt(variance * cells)
         empty |= (there < QUIET * noise) & (wanted > MISSED * noise)
     return empty
