@@ -40,11 +40,19 @@ def mechanism_table(folder: str = "") -> None:
 def parameters(name: str) -> None:
     """The parameters and stages of one mechanism, and whose work it is."""
     mechanism = mechanisms()[name]
+    if not fields(mechanism.params) and not mechanism.stages:
+        print("It has none, and no stages. " + mechanism.citation + ".")
+        print()
+        return
     rows = (
         (f"`{own.name}`", f"`{_default(own)}`", stated_range(own.metadata), own.metadata["help"])
         for own in fields(mechanism.params)
     )
-    _table(("parameter", "default", "allowed", "what it is"), rows)
+    if fields(mechanism.params):
+        _table(("parameter", "default", "allowed", "what it is"), rows)
+    else:
+        print("It has none of its own.")
+        print()
     stages = ", ".join(f"`{stage}` {weight:g}" for stage, weight in mechanism.stages.items())
     print(f"Stages of `mechanism.split`, with their default weights: {stages}.")
     print()
@@ -56,6 +64,19 @@ def section_keys(name: str) -> None:
     """The keys of a section of the spec, without a mechanism's own."""
     sections = {key.name: key.keys for key in DOCUMENT if isinstance(key, Section)} | {"mechanism": SHARED}
     _table(("key", "default", "what it is"), map(_key, sections[name]))
+
+
+def functions() -> None:
+    """What an expression may call."""
+    from dpsynth_cli.relations.functions import FUNCTIONS
+    from dpsynth_cli.relations.kinds import Facts
+
+    rows = []
+    for name, one in FUNCTIONS.items():
+        kinds = dict.fromkeys(Facts(kind).in_words for kind in one.kinds if kind != "integer")
+        count = str(one.least) if one.most == one.least else f"{one.least} to {one.most}"
+        rows.append((f"`{name}`", count, ", ".join(kinds) or "anything of one kind", one.about))
+    _table(("function", "arguments", "of", "gives"), rows)
 
 
 def document_keys() -> None:

@@ -1,6 +1,27 @@
-"""`python -m dpsynth_cli` is `dpsynth`."""
+"""The way in: `dpsynth`, and `python -m dpsynth_cli`.
 
-from dpsynth_cli.cli.main import run
+Importing the command line takes a moment. Nothing has been done then, so that Ctrl-C just ends it, with a
+word instead of a traceback; from `cli.main.run` on it is met where it can be cleaned up after.
+"""
+
+import os
+import signal
+from types import FrameType
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"Interrupted.\n")
+    os._exit(128 + number)
+
+
+def run() -> None:
+    """Run the command line and exit with the contract's codes."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, and stays so
+        signal.signal(signal.SIGINT, _interrupted)
+    from dpsynth_cli.cli.main import run
+
+    run()
+
 
 if __name__ == "__main__":
     run()

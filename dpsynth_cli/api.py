@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import replace as changed
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.dataset import as_declared, unlimited
 from dpsynth_cli.release.synthesis import Receipt
+from dpsynth_cli.release.unfinished import Request, print_nothing
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.spec.spec import load_spec as load_file
 from dpsynth_cli.trusted.engines import Engine
@@ -63,30 +65,42 @@ def release(
     *,
     ledger: Book = None,
     resume: bool = False,
+    again: bool = False,
+    replace: bool = False,
     engine: Engine | None = None,
     progress: Progress = no_progress,
+    say: Callable[[str], None] = print_nothing,
+    command: Sequence[str] = (),
 ) -> Receipt:
     """Spend the budget once, as `dpsynth release` does; the receipt has the table and its files.
 
-    `data` replaces the spec's input. `ledger` is a `Ledger`, its path, or None for the usual place. Anything
-    that a user can cause is a `dpsynth_cli.errors.DpsynthError`, which says what it cost.
+    `data` replaces the spec's input. `ledger` is a `Ledger`, its path, or None for the usual place. An
+    unfinished release of the same spec, input and output is gone on with, at no cost (`again`: pay for a new
+    one; `resume`: fail if there is none); one that is finished stays where it is (`replace`: it makes room).
+    `say` is told what is being done, `command` is what to type to finish it. Anything that a user can cause
+    is a `dpsynth_cli.errors.DpsynthError`, which says what it cost.
     """
     spec = spec if isinstance(spec, Spec) else load_spec(spec)
     if not isinstance(ledger, Ledger):
         ledger = Ledger(ledger_path(None if ledger is None else os.fspath(ledger)))
+    in_memory = data is not None and not isinstance(data, (str, os.PathLike))
+    request = Request(resume, again, replace, tuple(command), in_memory, say)
     with as_file(data, spec.input) as path:
-        spec = replace(spec, input=path)
+        spec = changed(spec, input=path)
         if not spec.input and not spec.mechanism.stream:
             raise UsageError("the spec names no input.", next_step="Give the data, or the key input.")
+        spec = as_declared(spec)
+        if warning := unlimited(ledger, spec.privacy.dataset):
+            say(warning)
         if spec.privacy.epsilon is None:
             if engine is not None:
                 raise UsageError("groups are made on one machine.", next_step="Leave out --engine.")
             from dpsynth_cli.release import groups
 
-            return groups.release(spec, ledger, progress, resume)
+            return groups.release(spec, ledger, progress, request)
         from dpsynth_cli.release import table
 
-        return table.release(spec, ledger, progress, engine, resume)
+        return table.release(spec, ledger, progress, engine, request)
 
 
 def sample(
@@ -123,8 +137,9 @@ def verify(audit: str | os.PathLike[str], *, ledger: Book = None) -> list[str]:
     """
     from dpsynth_cli.release.verify import verify as checked
 
-    path = ledger.path if isinstance(ledger, Ledger) else ledger
-    return checked(Path(audit), ledger=None if path is None else os.fspath(path))
+    if ledger is not None and not isinstance(ledger, Ledger):
+        ledger = os.fspath(ledger)
+    return checked(Path(audit), ledger=ledger)
 
 
 def evaluate(
@@ -141,7 +156,7 @@ def evaluate(
 
     spec = spec if isinstance(spec, Spec) else load_spec(spec)
     with as_file(data, spec.input) as real, as_file(synthetic, "") as made:
-        return compare(replace(spec, input=real), made, metrics=metrics, target=target, progress=progress)
+        return compare(changed(spec, input=real), made, metrics=metrics, target=target, progress=progress)
 
 
 @contextmanager

@@ -3,19 +3,24 @@
 Every cell of every column is one integer, its *code*. A column has `size` codes for its values,
 0 .. size-1 in order, and one more, `size`, for missing where the column is nullable. Categories are
 numbered as declared. Numbers, dates and times lie on a grid of at most 2**30 codes over the declared
-bounds. The grid is a function of the declaration alone, so it is public.
+bounds: on the declared one where there is a `step` or `decimals`. The grid is a function of the declaration
+alone, so it is public.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+
+from dpsynth_cli.cell_format import PLAIN, CellFormat, date_format
 
 GRID = 2**30
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds
+OCTAVES = {"continuous": (-128, 128), "integer": (0, 53)}  # of size 2^k to 2^(k+1): the first k, and the end
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,13 @@ class Column:
     """One declared column.
 
     Bounds are in the column's own unit: a float for continuous, an int for integer, days since
-    1970-01-01 for date, microseconds since then for datetime.
+    1970-01-01 for date, microseconds since then for datetime. So is the step; `decimals: 2` is a step of
+    0.01 that is also written with two decimals. `scale` says between which values steps are equal where there
+    is no step, `labels` what categories mean, `format` how cells are written.
+
+    Of a `private` column the steward does not know the bounds, or which of the categories there are: these
+    are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -36,6 +47,13 @@ class Column:
     categories: tuple[str, ...] = ()
     other: str | None = None
     nullable: bool = False
+    step: Fraction | None = None
+    decimals: int | None = None
+    scale: str = "linear"
+    labels: tuple[str, ...] = ()
+    format: CellFormat = PLAIN
+    private: bool = False
+    octaves: bool = False
 
     @property
     def categorical(self) -> bool:
@@ -48,19 +66,44 @@ class Column:
         >>> Column("seen", "datetime", lower=0, upper=365 * 86400 * SECOND).unit == SECOND
         True
         """
+        if self.step is not None:
+            return int(self.step)
         span = int(self.upper) - int(self.lower)
         unit = 1
         if self.type == "datetime":
             unit = next((u for u in (1, 1000, SECOND) if span // u < GRID), SECOND)
+            if self.format.date:
+                unit = max(unit, date_format(self.format.date).resolution)
         while span // unit >= GRID:
             unit *= 2
         return unit
+
+    @cached_property
+    def grid(self) -> Fraction | None:
+        """The distance of two values of a continuous column that has a step: its bounds are multiples of it.
+
+        >>> Column("price", "continuous", lower=0.0, upper=9.99, decimals=2).size
+        1000
+        """
+        if self.type != "continuous" or (self.step is None and self.decimals is None):
+            return None
+        return self.step if self.step is not None else Fraction(1, 10 ** (self.decimals or 0))
+
+    @cached_property
+    def first(self) -> int:
+        """How many steps of the grid the lower bound is above 0."""
+        return 0 if self.grid is None else round(exact(self.lower) / self.grid)
 
     @cached_property
     def size(self) -> int:
         """The number of codes for values that are not missing."""
         if self.categorical:
             return len(self.categories)
+        if self.octaves:
+            first, end = OCTAVES[self.type]
+            return 2 * (end - first) + 1
+        if self.grid is not None:
+            return round((exact(self.upper) - exact(self.lower)) / self.grid) + 1
         if self.type == "continuous":
             return GRID if self.upper > self.lower else 1
         return (int(self.upper) - int(self.lower)) // self.unit + 1
@@ -81,14 +124,32 @@ class Column:
         return (self.size - 1).bit_length() + self.nullable
 
 
+def exact(bound: float | int) -> Fraction:
+    """A bound as its shortest decimal says it: 0.1 is one tenth."""
+    return Fraction(repr(bound))
+
+
+Ranges = tuple[tuple[int, int], ...]  # codes: the first, and the one after the last
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """No row has one of these codes in the first column and one of those in the second."""
+
+    columns: tuple[str, str]
+    codes: tuple[Ranges, Ranges]
+
+
 @dataclass(frozen=True)
 class Domain:
-    """The columns to release, in order, and what else is public about the table."""
+    """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
+    need not be modelled; no row that is released is one."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
     rows_hint: int | None = None
     strata: str | None = None
+    impossible: tuple[Impossible, ...] = ()
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]
@@ -113,7 +174,18 @@ class Domain:
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How a CSV input is cut into cells; `multiline` lets a quoted field contain line breaks."""
+    """How a CSV file is cut into cells; `multiline` lets a quoted field contain line breaks. The synthetic
+    file has the same delimiter, encoding and formats of cells; where `canonical`, it is plain CSV."""
 
     multiline: bool = False
     delimiter: str = ","
+    encoding: str = "utf-8"
+    canonical: bool = False
+
+
+def as_written(domain: Domain, csv: CsvOptions) -> tuple[Domain, CsvOptions]:
+    """The columns and the form of the synthetic CSV file: the input's, or plain where that is wanted."""
+    if not csv.canonical:
+        return domain, replace(csv, multiline=False)
+    plain = tuple(replace(column, format=PLAIN) for column in domain)
+    return replace(domain, columns=plain), CsvOptions()

@@ -286,7 +286,7 @@ def test_the_code_cites_errata_that_are_in_the_page_on_privacy():
 def test_the_page_on_formats_has_the_versions_of_the_code():
     from dpsynth_cli.release import audit, transcript
     from dpsynth_cli.spec import spec
-    from dpsynth_cli.trusted.ledger import chain
+    from dpsynth_cli.trusted.ledger import sqlite_file
     from dpsynth_cli.trusted.stream import state
 
     rows = (ROOT / "docs/formats.md").read_text()
@@ -297,8 +297,8 @@ def test_the_page_on_formats_has_the_versions_of_the_code():
         ("dpsynth_stream:", state.VERSION),
     ]:
         assert re.search(rf"\| `{name} {version}` \|", rows), name
-    assert f"| `user_version` {chain.FORMAT} |" in rows
-    assert hex(chain.APPLICATION) in rows
+    assert f"| `user_version` {sqlite_file.FORMAT} |" in rows
+    assert hex(sqlite_file.APPLICATION) in rows
 
 
 # --- the example of the development guide -------------------------------------------------------------

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.microaggregation.constraints import NotLinear, kept, parsed
-from dpsynth_cli.mechanisms.shared.rules import problems
 from dpsynth_cli.numbers import day, day_text, decimal, moment, moment_text, whole
+from dpsynth_cli.relations.impossible import expression
 
 NOT_NUMBERS = [
     "",
@@ -125,12 +125,13 @@ def test_a_bound_beyond_all_rows_says_nothing_or_refuses_all():
 
 @pytest.mark.parametrize("text", ["20080101", "2008-W01-2", "2008-1-1"])
 def test_a_rule_takes_days_as_the_spec_does(text):
-    found = problems({"impossible": [{"day": text, "g": "x"}]}, OMEGA)
-    assert found == [f"mechanism.rules.impossible, rule 1: day is date; {text} is not"]
-    assert problems({"impossible": [{"day": "2008-01-01", "g": "x"}]}, OMEGA) == []
+    columns = {column.name: column for column in OMEGA}
+    with pytest.raises(ValueError, match=f"^day is date; {text} is not$"):
+        expression({"day": text, "g": "x"}, columns)
+    expression({"day": "2008-01-01", "g": "x"}, columns)
 
 
 @pytest.mark.parametrize("text", ["1_0", " 7", "٣", "0x7", "7.5"])
 def test_a_rule_takes_whole_numbers_as_the_spec_does(text):
-    found = problems({"impossible": [{"n": text, "g": "x"}]}, OMEGA)
-    assert found == [f"mechanism.rules.impossible, rule 1: n is integer; {text} is not"]
+    with pytest.raises(ValueError, match=f"^n is integer; {text} is not$"):
+        expression({"n": text, "g": "x"}, {column.name: column for column in OMEGA})

@@ -33,7 +33,7 @@ class Currency(str, Enum):
     """The kinds of accounting, as typed on the command line."""
 
     pure = "pure"
-    zcdp = "zcdp"
+    gaussian = "gaussian"
 
 
 def command(
@@ -71,7 +71,7 @@ def command(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
     relations = [neighbours] if neighbours else list(Neighbours)
-    deltas = {Currency.pure: None, Currency.zcdp: small}
+    deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []
     with progress_bar(quiet) as progress:
         for relation in relations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from dpsynth_cli.cli.options import (
     ImaginedRows,
     Input,
     Json,
+    LedgerPath,
     Like,
     Output,
     Rows,
@@ -21,6 +23,7 @@ from dpsynth_cli.cli.options import (
     print_json,
 )
 from dpsynth_cli.cli.problems import show_problems
+from dpsynth_cli.cli.relations import show_broken, show_relations
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
@@ -49,6 +52,7 @@ def command(
     output: Output = None,
     rows: Rows = None,
     set_: Set = None,
+    ledger: LedgerPath = None,
     json: Json = False,
 ) -> None:
     """Check a spec without data: what it means in words, every question, its noise, its cost, its error.
@@ -57,39 +61,101 @@ def command(
     independent to skewed, spiky, sparse and strongly linked ones, or on a public table (--like), with as many
     rows as the spec's rows_hint (or as --n says). Errors come as the range over these tables. The questions
     are those that one of them was asked: a mechanism may choose others.
+
+    If the input and the ledger are there, column names are compared with its header (no row is read), and the
+    cost with what is left.
     """
     from dpsynth_cli.cli.predictions import predicted
     from dpsynth_cli.release.audit import guarantee
+    from dpsynth_cli.release.found import search_advice, search_worth
     from dpsynth_cli.release.junk import unlisted_notes
+    from dpsynth_cli.release.relations import in_words
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
-        from dpsynth_cli.release.stream import check
+        from dpsynth_cli.release.stream_place import check
 
         check(wanted)
-    declared = unlisted_notes(wanted.domain)
+    declared = [*unlisted_notes(wanted.domain), *_format_notes(wanted)]
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
+    if stated := in_words(wanted.stated):
+        report["relations"] = stated
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
+        if found := search_worth(wanted):
+            report["search"] = found
+            report["notes"].append(search_advice(found))
         if wanted.evaluation.epsilon is not None:
             from dpsynth_cli.release.paid import advice, worth
 
             report["evaluation"] = worth(wanted, report["imagined_rows"])
             report["notes"].append(advice(report["evaluation"]))
+    report |= _compared(wanted, ledger)
     if data:
         from contextlib import closing
 
+        from dpsynth_cli.mechanisms.search.outer import outer
         from dpsynth_cli.release.junk import for_the_steward
         from dpsynth_cli.trusted.rows.problems import count_problems
         from dpsynth_cli.trusted.rows.read import open_scan
 
-        with closing(open_scan(wanted.input, wanted.domain.columns, wanted.csv)) as scan:
-            report["data"] = for_the_steward(count_problems(scan), wanted.domain)
+        asked = outer(wanted.domain)
+        with closing(open_scan(wanted.input, asked.columns, wanted.csv)) as scan:
+            report["data"] = for_the_steward(count_problems(scan), asked)
+        from dpsynth_cli.evaluate.broken import broken_relations
+
+        if broken := broken_relations(wanted):
+            report["data"]["relations"] = broken
     if json:
         print_json(report)
     else:
         _show(wanted, report)
+
+
+def _compared(spec: Spec, option: str | None) -> dict[str, Any]:
+    """What a release would meet: the header of the input, and the budget. No row is read."""
+    from contextlib import closing
+
+    from dpsynth_cli.errors import BudgetError, DpsynthError, FileError
+    from dpsynth_cli.release.budget import cost_of
+    from dpsynth_cli.release.dataset import as_declared
+    from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
+    from dpsynth_cli.trusted.rows.read import open_scan
+
+    header: dict[str, Any] = {"fits": None, "says": "not compared: the input is not there."}
+    if spec.input not in ("", "-") and os.path.exists(spec.input):
+        try:
+            with closing(open_scan(spec.input, spec.domain.columns, spec.csv)):
+                header = {"fits": True, "says": f"{spec.input} has all declared columns."}
+        except FileError as error:
+            header = {"fits": False, "says": f"{error.happened} {error.next_step}".strip()}
+    book = Ledger(ledger_path(option))
+    budget: dict[str, Any] = {"fits": None, "says": f"there is no ledger at {book.path} yet."}
+    try:
+        spec = as_declared(spec)
+        if book.exists():
+            balance = book.quote(spec.privacy.dataset, cost_of(spec))
+            limit = "is not limited: it has no grant" if balance.grant is None else "has enough left for it"
+            budget = {"fits": True, "says": f"{spec.privacy.dataset} {limit}."}
+    except BudgetError as error:
+        budget = {"fits": False, "says": f"{error.happened} {error.next_step}"}
+    except DpsynthError as error:
+        budget = {"fits": None, "says": error.happened}
+    return {"header": header, "ledger": budget}
+
+
+def _format_notes(spec: Spec) -> list[str]:
+    """How cells are read and written, where they are not plain."""
+    from dpsynth_cli.spec.column_formats import words
+
+    said = [f"{column.name} ({text})" for column in spec.domain if (text := words(column))]
+    notes = [f"read and written as declared: {'; '.join(said)}."] if said else []
+    if spec.csv.canonical:
+        return [*notes, "csv.canonical: the release is plain CSV, in UTF-8."]
+    plain = (spec.csv.encoding, spec.csv.delimiter) == ("utf-8", ",")
+    where = f"CSV in {spec.csv.encoding}, with {spec.csv.delimiter!r} between fields"
+    return notes if plain else [*notes, f"{where}; so is the release if it is CSV."]
 
 
 def _show(spec: Spec, report: dict[str, Any]) -> None:
@@ -100,12 +166,24 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         f"[bold]{spec.name}[/]: the spec is valid. Mechanism {spec.mechanism.name}: {spec.mechanism.summary}"
     )
     console.print(report["guarantee"]["statement"])
+    if spec.privacy.epsilon is not None:
+        from dpsynth_cli.release.profile import allows
+
+        console.print(f"It allows an attacker: {allows(spec.privacy)}", markup=False)
+    for what in ("header", "ledger"):
+        refused = report[what]["fits"] is False
+        words = "a release would be refused: " if refused else ""
+        style = "red" if refused else None
+        console.print(f"{what}: {words}{report[what]['says']}", style=style, markup=False)
+    if "relations" in report:
+        show_relations(console, report["relations"])
     for note in report.get("notes", ()):
         console.print(f"note: {note}", markup=False)
     if "charges" in report:
         _show_questions(console, report)
     if "data" in report:
         show_problems(console, report["data"])
+        show_broken(console, report["data"].get("relations"))
 
 
 def _show_questions(console: Any, report: dict[str, Any]) -> None:

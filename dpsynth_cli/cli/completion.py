@@ -26,9 +26,9 @@ def datasets(incomplete: str) -> list[str]:
     from dpsynth_cli.errors import DpsynthError
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
-    path = ledger_path(None)
     try:
-        return _beginning(Ledger(path).datasets() if path.exists() else [], incomplete)
+        book = Ledger(ledger_path(None))
+        return _beginning(book.datasets() if book.exists() else [], incomplete)
     except (DpsynthError, OSError):
         return []
 

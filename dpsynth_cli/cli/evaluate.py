@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import Json, Quiet, Set, SpecPath, loaded, print_json, progress_bar
 from dpsynth_cli.evaluate.names import MOST_ROWS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN, SHOWN_HELD = 6, 2  # findings of each kind on the terminal; of those that hold
+RELATIONS = ("follows", "never", "association", "together", "correlation", "regression", "group means")
 
 
 def command(
@@ -37,7 +43,8 @@ def command(
         typer.Option("--target", help="The column classifiers predict; default: the spec's strata."),
     ] = None,
     references: Annotated[
-        bool, typer.Option(help="Also judge half the real rows, independent columns and uniform rows.")
+        bool,
+        typer.Option(help="Also judge half the real rows against the other half, and independent columns."),
     ] = True,
     rows: Annotated[
         int,
@@ -54,8 +61,9 @@ def command(
     """
     from dpsynth_cli.evaluate.compare import compare
     from dpsynth_cli.evaluate.names import NAMES
+    from dpsynth_cli.release.found import beside
 
-    wanted = loaded(spec, set_, real, None, None)
+    wanted = beside(loaded(spec, set_, real, None, None), synthetic)
     names = None if metrics == "all" else _names(metrics, NAMES)
     with progress_bar(quiet or json) as progress:
         report = compare(
@@ -102,6 +110,7 @@ def _show(report: dict[str, Any]) -> None:
     )
     if compared != rows:
         console.print(f"Compared: samples of {compared['synthetic']:,} and {compared['real']:,} rows.")
+    _show_verdict(console, report["verdict"])
     table = Table(title_justify="left")
     table.add_column("metric")
     headings = used(report)
@@ -110,8 +119,44 @@ def _show(report: dict[str, Any]) -> None:
     for label, values in lines(report):
         table.add_row(label, *(f"{values[key]:.4g}" if key in values else "" for key in headings))
     console.print(table)
+    fewer: dict[int, list[str]] = {}
     for name, line in report["metrics"].items():
         if "sample_rows" in line:
-            console.print(f"{name}: on a sample of {line['sample_rows']:,} rows of each table.")
+            fewer.setdefault(line["sample_rows"], []).append(name)
+    for rows_, names in fewer.items():
+        console.print(f"{', '.join(names)}: on samples of {rows_:,} rows of each table.")
     for note in report["notes"]:
         console.print(f"note: {note}", markup=False)
+
+
+def _show_verdict(console: Console, verdict: dict[str, Any]) -> None:
+    """The sentences: what is broken and what is weaker, worst first, then what holds, in short."""
+    from rich.markup import escape
+
+    colours = {"broken": "red", "weaker": "yellow", "holds": "green"}
+    for sentence in verdict["summary"]:
+        console.print(sentence, style="bold", markup=False)
+    listed = [one for one in verdict["findings"] if one["state"] != "holds"]
+    shown: dict[str, int] = {}
+    for one in listed:
+        shown[one["kind"]] = shown.get(one["kind"], 0) + 1
+        if shown[one["kind"]] <= SHOWN:
+            colour, state = colours[one["state"]], one["state"]
+            console.print(f"  [{colour}]{state}[/]  {escape(one['words'])}", soft_wrap=True)
+    if hidden := sum(max(0, many - SHOWN) for many in shown.values()):
+        console.print(f"  ({hidden:,} more that are broken or weaker: --json)")
+    held = [one for one in verdict["findings"] if one["state"] == "holds" and one["kind"] in RELATIONS]
+    held.sort(key=lambda one: -one.get("independent", 0.0))  # what independent columns would have lost most
+    for one in _some_of_each(held):
+        console.print(f"  [{colours['holds']}]holds[/]   {escape(one['words'])}", soft_wrap=True)
+
+
+def _some_of_each(held: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few of those that hold, of every kind."""
+    kinds: dict[str, int] = {}
+    found = []
+    for one in held:
+        kinds[one["kind"]] = kinds.get(one["kind"], 0) + 1
+        if kinds[one["kind"]] <= SHOWN_HELD:
+            found.append(one)
+    return found

@@ -29,6 +29,7 @@ from dpsynth_cli.cli import (
     release,
     report,
     sample,
+    status,
     stopping,
     stream,
     verify,
@@ -48,6 +49,7 @@ app.command("init")(init.command)
 app.command("check")(check.command)
 app.command("plan")(plan.command)
 app.command("release")(release.command)
+app.command("status")(status.command)
 app.command("sample")(sample.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
@@ -97,7 +99,10 @@ def run() -> None:
     if not isinstance(sys.stdout, _Forgiving):  # called again in one process
         sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
-        sys.exit(narrowed(app, sys.argv[1:])(standalone_mode=False))
+        code = narrowed(app, sys.argv[1:])(standalone_mode=False)
+        if code == 130:  # Typer met Ctrl-C, and says nothing
+            raise KeyboardInterrupt
+        sys.exit(code)
     except DpsynthError as error:
         _end(error, error.exit_code, f"Error: {error}")
     except KeyboardInterrupt as error:

@@ -92,6 +92,9 @@ def _print_one(mechanism: Mechanism) -> None:
     console = Console(markup=False, highlight=False)
     console.print(f"{mechanism.name}: {mechanism.summary}")
     console.print(f"For {mechanism.suits}.\n")
+    if not fields(mechanism.params) and not mechanism.stages:
+        console.print(f"It has no parameters and no stages.\n\n{mechanism.citation}")
+        return
     table = _table("parameter", "default", "allowed", "what it is")
     for parameter in fields(mechanism.params):
         stated = parameter.metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +42,9 @@ Rows = Annotated[
 LedgerPath = Annotated[
     str | None,
     typer.Option(
-        "--ledger", metavar="FILE", help="The ledger; else $DPSYNTH_LEDGER, else the user's data folder."
+        "--ledger",
+        metavar="LEDGER",
+        help="The ledger, a file or postgresql://...; else $DPSYNTH_LEDGER, else the user's data folder.",
     ),
 ]
 Like = Annotated[
@@ -105,14 +108,21 @@ def loaded(
     return load_spec(path, sets or (), input=input, output=output, rows=rows, drafted=drafted)
 
 
+def typed() -> list[str]:
+    """What was typed, so that it can be typed again; without passwords."""
+    return [re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", word) for word in sys.argv[1:]]
+
+
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:
     """The public table to predict with, if one was named, and the number of rows to imagine."""
     from dpsynth_cli.evaluate.files import read_table
+    from dpsynth_cli.release.found import refuse_private
     from dpsynth_cli.release.imagine import LIKE_ROWS
     from dpsynth_cli.release.like import refuse_input
 
     if like:
         refuse_input(like, spec.input)
+        refuse_private(spec, "--like")
     table = read_table(like, spec.domain, spec.csv, LIKE_ROWS) if like else None
     known = table.rows if table else None
     return table, rows or spec.domain.rows_hint or spec.rows or known or IMAGINED_ROWS

@@ -28,7 +28,7 @@ def command(
         typer.Option(
             "--target",
             "-t",
-            help="The error to reach, such as w1=0.01 or tvd2=0.05.",
+            help="The error to reach, such as w1=0.1 or tvd2=0.05.",
             autocompletion=completion.targets,
         ),
     ],
@@ -55,7 +55,7 @@ def command(
     name, _, number = target.partition("=")
     exact = decimal(number)
     if exact is None or exact <= 0:
-        raise UsageError(f"--target is {target}; it must be NAME=NUMBER, such as w1=0.01 or tvd2=0.05.")
+        raise UsageError(f"--target is {target}; it must be NAME=NUMBER, such as w1=0.1 or tvd2=0.05.")
     value = float(exact)
     wanted = loaded(spec, set_, None, None, None)
     table, count = imagined(wanted, like, n)

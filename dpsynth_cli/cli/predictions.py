@@ -62,7 +62,7 @@ def reference(like: str) -> str:
 
 def show_prediction(console: Any, report: dict[str, Any]) -> None:
     """Errors, what would do better, the paper's bound, time and memory."""
-    from dpsynth_cli.evaluate.report import bound_words
+    from dpsynth_cli.release.audit import bound_words
 
     prediction = report["prediction"]
     if prediction["errors"]:

@@ -42,9 +42,11 @@ def command(
 
     import yaml
 
+    from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.report import public_part
+    from dpsynth_cli.release.audit import public_part
     from dpsynth_cli.release.dcat import dcat_record
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
     from dpsynth_cli.release.registry_entry import (
         CURATORS,
@@ -56,7 +58,6 @@ def command(
         table_schema,
     )
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):
         if value is not None and value not in allowed:
@@ -69,7 +70,9 @@ def command(
             "place for it.",
             next_step="",
         )
-    domain = from_document(document["spec"]).domain
+    made = released_spec(document)
+    csv = made.csv if document["output"]["file"].endswith(".csv") else CsvOptions(canonical=True)
+    domain, _ = as_written(made.released, csv)
     facts = Facts(
         curator or FILL_IN,
         curator_type or FILL_IN,

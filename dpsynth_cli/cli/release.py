@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsynth_cli.cli import completion
+from dpsynth_cli.cli import completion, receipts
 from dpsynth_cli.cli.options import (
     Codebook,
     Input,
@@ -23,6 +23,7 @@ from dpsynth_cli.cli.options import (
     loaded,
     print_json,
     progress_bar,
+    typed,
 )
 from dpsynth_cli.cli.problems import Strict, strict_set, tell_problems
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from dpsynth_cli.cli.one_liner import Drafted
-    from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.engines import Engine
 
 
@@ -43,7 +43,22 @@ def command(
     ],
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Finish a release that was cut off; asks and charges nothing twice."),
+        typer.Option(
+            "--resume", help="Finish a release that was cut off, or fail; asks and charges nothing twice."
+        ),
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Pay for a new release, even where the same one is paid and unfinished."
+        ),
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Take the place of a release of this output, which is kept in a folder beside it.",
+        ),
     ] = False,
     strict: Strict = False,
     input: Input = None,
@@ -103,7 +118,8 @@ def command(
 ) -> None:
     """Spend the budget once: write the synthetic table, its transcript and its audit.
 
-    Running the same spec again is a second release and is charged again. The charge is in the ledger
+    A release that was cut off goes on when the same command is run again, and is charged once; a finished
+    one stays where it is unless --replace is said, and is then charged again. The charge is in the ledger
     before the first row is read; only --strict looks at some first. Cells that are not as declared are
     counted on the way and told on standard error: that part is confidential.
 
@@ -141,33 +157,33 @@ def command(
         Ledger(ledger_path(ledger)) as book,
         progress_bar(quiet or wanted.output == "-") as progress,
     ):
-        receipt = released(wanted, ledger=book, resume=resume, engine=chosen, progress=progress)
+        receipt = released(
+            wanted,
+            ledger=book,
+            resume=resume,
+            again=again,
+            replace=replace,
+            engine=chosen,
+            progress=progress,
+            say=(lambda words: None) if quiet else (lambda words: typer.echo(words, err=True)),
+            command=typed(),
+        )
     if made is not None:
         made.keep()
     files = receipt.files
     if key is not None:
         files = files | {"signature": _signed(files["audit"], key)}
-    public = receipt.public
     if json:
-        print_json(
-            {
-                "release": receipt.release_id,
-                "rows": receipt.rows,
-                "files": files | ({"spec": str(made.path)} if made else {}),
-                **({"left_out": made.left_out} if made else {}),
-                "guarantee": public["guarantee"],
-                "spent": public["budget"].get("spent"),
-                "currency": public["budget"]["currency"],
-                "ledger": public["budget"]["ledger"] | receipt.ledger,
-                "warnings": public["warnings"],
-            }
-        )
-    elif not quiet and wanted.output != "-":
-        _tell(receipt, files)
+        drafted = {"spec": str(made.path)} if made else {}
+        left_out = {"left_out": made.left_out} if made else {}
+        print_json(receipts.as_json(receipt, files | drafted) | left_out)
+    elif not quiet:
+        receipts.tell(receipt, files)
         if made is not None:
-            typer.echo(f"  its spec:        {made.path}")
+            typer.echo(f"  its spec:        {made.path}", err=wanted.output == "-")
             for column, why in made.left_out.items():
-                typer.echo(f"  left out: {column} ({why})")
+                typer.echo(f"  left out: {column} ({why})", err=wanted.output == "-")
+    receipts.tell_loudly(receipt)
     if not quiet:
         tell_problems(receipt.problems, receipt.files["audit"])
 
@@ -236,43 +252,3 @@ def _engine(name: str, address: str | None) -> AbstractContextManager[Engine | N
             "--engine-address is for --engine dask.", next_step="Add it, or leave out the address."
         )
     return nullcontext()
-
-
-def _tell(receipt: Receipt, files: dict[str, str]) -> None:
-    rows, public = receipt.rows, receipt.public
-    guarantee, ledger = public["guarantee"], public["budget"]["ledger"] | receipt.ledger
-    delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
-    typer.echo(f"{rows:,} synthetic rows in {files['output']}")
-    if "epsilon" not in guarantee:
-        typer.echo(f"  publish with it: {files['public_audit']}")
-        _tell_signature(files)
-        typer.echo(f"  keep:            {files['audit']} (steward's copy, with what groups tell)")
-        typer.echo(f"  {guarantee['statement']}")
-        return
-    typer.echo(f"  publish with it: {files['transcript']}")
-    typer.echo(f"                   {files['public_audit']}")
-    _tell_signature(files)
-    typer.echo(f"  keep:            {files['audit']} (steward's copy)")
-    spent = f"epsilon = {guarantee['epsilon']}{delta} of {ledger['dataset']}, {guarantee['neighbours']}"
-    typer.echo(f"  spent: {spent}{_left(ledger)}")
-    for note in public["warnings"]:
-        typer.echo(f"  note: {note}")
-
-
-def _tell_signature(files: dict[str, str]) -> None:
-    if "signature" in files:
-        typer.echo(f"                   {files['signature']}")
-
-
-def _left(ledger: dict[str, str | None]) -> str:
-    from fractions import Fraction
-
-    from dpsynth_cli.numbers import shown
-
-    if ledger["remaining"] is None:
-        return " (no grant: recorded, not limited)"
-    left = shown(Fraction(ledger["remaining"]), up=False)
-    if "remaining_epsilon" not in ledger:
-        return f"; epsilon = {left} left"
-    worth = shown(Fraction(ledger["remaining_epsilon"] or 0), up=False, digits=6)
-    return f"; rho = {left} left (epsilon {worth} at the grant's delta)"

@@ -29,22 +29,23 @@ def command(
     real: Annotated[
         str | None, typer.Option("--real", "-i", help="The real table, if it is not where the audit says.")
     ] = None,
-    predict: Annotated[bool, typer.Option(help="Simulate the predicted errors (takes a moment).")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Make one self-contained HTML page of a release: guarantee, budget, errors, distributions.
+    """Make one self-contained HTML page of a release: verdict, guarantee, budget, columns, receipts.
 
     From the steward's audit the page is confidential, and shows real distributions beside synthetic ones
-    (of at most 200,000 rows); with --public, or from the public audit, it may be published.
+    (of at most 200,000 rows) and cells that were not as declared; with --public, or from the public audit,
+    it may be published: it leads with the errors that were paid for, or says that there are none.
     """
-    from dpsynth_cli.domain import CsvOptions
+    from dpsynth_cli.domain import as_written
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.evaluate.files import read_table
-    from dpsynth_cli.evaluate.report import Shown, page, public_part
-    from dpsynth_cli.release.predict import predict as predicted
+    from dpsynth_cli.evaluate.files import read_table, real_rows
+    from dpsynth_cli.evaluate.report.page import Shown, page
+    from dpsynth_cli.release.audit import public_part
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.publish import write_file
+    from dpsynth_cli.release.signing import named_keys
     from dpsynth_cli.release.verify import load_audit
-    from dpsynth_cli.spec.spec import from_document
 
     path = Path(audit)
     document = load_audit(path)
@@ -53,7 +54,7 @@ def command(
     steward = not document["publishable"]
     if real and not steward:
         raise UsageError("a public page shows nothing of the real table.", next_step="Drop --real.")
-    spec = from_document(document["spec"])
+    spec = released_spec(document)
     if document["output"]["file"] == "-" and synthetic is None:
         raise UsageError(
             "the release went to standard output.", next_step="Say where it was kept: --synthetic FILE."
@@ -61,24 +62,24 @@ def command(
     made_at = synthetic or str(path.parent / document["output"]["file"])
     real_at = real or document.get("input", "")
     with progress_bar(quiet) as progress:
-        made = read_table(made_at, spec.domain, CsvOptions(), SAMPLE_ROWS, progress)
+        made = read_table(made_at, *as_written(spec.released, spec.csv), SAMPLE_ROWS, progress)
         truth, why = None, ""
         if steward:
             try:
                 kept = real_at not in ("", "-")
-                truth = read_table(real_at, spec.domain, spec.csv, SAMPLE_ROWS, progress) if kept else None
+                truth = real_rows(real_at, spec, SAMPLE_ROWS, progress) if kept else None
             except FileError:
                 if real:
                     raise
             if truth is None:
                 why = "The real table is not where it was: only synthetic rows are shown."
-        errors = None
-        if predict and spec.privacy.epsilon is not None and document["output"]["rows"] > 0:
-            ranges = predicted(spec, document["output"]["rows"])[0].errors
-            errors = {"errors": {name: found.typical for name, found in ranges.items()}}
     name = path.name.removesuffix(".json").removesuffix(".public").removesuffix(".audit")
     page_at = Path(output) if output else path.parent / f"{name}.report{'' if steward else '.public'}.html"
-    text = page(Shown(document, spec.domain, made, truth, errors, why))
+    signature = named_keys(path) if path.name != name else None
+    relations = spec.stated.relations
+    rules = [rule.words for rule in relations.kept]
+    computed = [one.column.name for one in relations.computed]
+    text = page(Shown(document, spec.released, made, truth, name, why, signature, rules, computed))
     write_file(page_at, text.encode(), 0o600 if steward else 0o644)
     if not quiet:
         keep = "confidential: keep it" if steward else "may be published"

@@ -19,8 +19,10 @@ MOMENT = 0.01  # seconds
 
 
 def watch() -> None:
-    """Turn SIGTERM into SystemExit(143), and forget no signal."""
+    """Turn SIGTERM into SystemExit(143), Ctrl-C into KeyboardInterrupt, and forget no signal."""
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.unraisablehook is sys.__unraisablehook__ and hasattr(signal, "setitimer"):
         sys.unraisablehook = _forgotten
 

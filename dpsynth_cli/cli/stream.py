@@ -35,15 +35,27 @@ app = typer.Typer(
 
 @app.command("init")
 def init(
-    spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False, quiet: Quiet = False
+    spec: SpecPath,
+    start_over: Annotated[
+        bool,
+        typer.Option(
+            "--start-over",
+            help="Give up the stream of this name, whose state is lost, and pay for a new one.",
+        ),
+    ] = False,
+    set_: Set = None,
+    ledger: LedgerPath = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Start a stream: charge its whole budget, once.
 
-    Running it again does nothing: a stream is charged once.
+    Running it again does nothing: a stream is charged once. If its state is gone, nothing is charged either:
+    put it back, or give the stream up with --start-over.
     """
     from dpsynth_cli.release import stream
 
-    now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger))
+    now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger), start_over)
     if json:
         print_json(dataclasses.asdict(now) | {"charged": charged})
     elif not quiet:

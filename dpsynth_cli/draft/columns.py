@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
+from dpsynth_cli.domain import SECOND, Column
 from dpsynth_cli.draft.facts import ENDS, Facts, ends
 from dpsynth_cli.draft.names import bounds_by_name
 from dpsynth_cli.draft.text import quoted, remark, scalar_text
 from dpsynth_cli.numbers import day, decimal, moment
+from dpsynth_cli.spec.column_formats import OF_TYPE
+from dpsynth_cli.spec.keys import written
 from dpsynth_cli.spec.reader import TO_FILL_IN
 from dpsynth_cli.trusted.rows.forms import Look
 from dpsynth_cli.trusted.rows.look import Seen, fits_type
@@ -23,10 +30,6 @@ class Meaning:
     note: str = ""
 
 
-def _unread(how: str, instead: str) -> Meaning:
-    return Meaning(why=f"its cells are {how}, which is not read; write {instead}")
-
-
 # Which keys a column gets by the form of its cells (trusted/rows/forms.py). Decided here and nowhere else.
 MEANINGS = {
     "zero_one": Meaning("integer", ("0", "1"), note="0 or 1, by its form"),
@@ -35,12 +38,6 @@ MEANINGS = {
     "number": Meaning("continuous"),
     "day": Meaning("date"),
     "moment": Meaning("datetime"),
-    "day_month_year": _unread("days as day/month/year", "2020-12-31"),
-    "month_day_year": _unread("days as month/day/year", "2020-12-31"),
-    "percent": _unread("numbers with %", "the number alone"),
-    "currency": _unread("amounts with a currency", "the number alone"),
-    "grouped": _unread("numbers with signs between thousands", "1234.5"),
-    "decimal_comma": _unread("numbers with a decimal comma", "1234.5"),
     "label": Meaning("nominal"),
     "text": Meaning(why="hardly two of its cells are alike: names, keys or free text"),
     "empty": Meaning(),
@@ -49,16 +46,18 @@ MEANINGS = {
 }
 
 _FIND = {
-    "continuous": "the lowest and highest value possible (codebook, law, width of the field)",
-    "integer": "the lowest and highest value possible (codebook, law, width of the field)",
-    "date": "the first and last day possible (when the records began and ended)",
-    "datetime": "the first and last moment possible (when the records began and ended)",
+    "continuous": "the lowest and highest value possible (codebook, law, field width); or bounds: private",
+    "integer": "the lowest and highest value possible (codebook, law, field width); or bounds: private",
+    "date": "the first and last day possible (when the records began and ended); or bounds: private",
+    "datetime": "the first and last moment possible (when the records began and ended); or bounds: private",
     "nominal": "all labels that are allowed (codebook, official list); delete the line of a name or key",
     "ordinal": "all labels that are allowed, in order (codebook, form)",
     "type": "the type and bounds; boolean has no bounds, nominal and ordinal have categories: [a, b] instead",
 }
 
 
+MOST_DECIMALS = 4  # that a draft makes a grid of
+_MICROS = {"1h": Fraction(3600 * SECOND), "1min": Fraction(60 * SECOND)}
 OTHER_WORDS = ("other", "others", "unknown")  # a category for what no category names
 UNDESCRIBED = "no public source describes it"
 
@@ -102,10 +101,9 @@ def line_of(seen: Seen, known: Facts | None, *, strict: bool = False) -> Line:
     nullable = facts.nullable if facts.nullable is not None else seen.look.missing
     if nullable is not False:  # nobody knows: then missing cells must have a place
         keys["nullable"] = "true"
-    unlike = _unlike(seen.look, kind)
-    comment = remark(
-        "; ".join(filter(None, (f"fill in {missing}" if missing else note, unlike, _grid(seen.look))))
-    )
+    keys |= _written(seen.look, kind, facts)
+    notes = (f"fill in {missing}" if missing else note, _unlike(seen.look, kind), _either(seen.look))
+    comment = remark("; ".join(filter(None, notes)))
     text = f"  {quoted(seen.name)}: {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
     return Line(seen.name, f"{text}  # {comment}" if comment else text, missing)
 
@@ -144,11 +142,41 @@ def _unlike(look: Look, kind: str | None) -> str:
     )
 
 
-def _grid(look: Look) -> str:
-    """What the form says of the grid that values lie on, in words: the spec has no key for it."""
-    if look.step is not None:
-        return f"in steps of {look.step}"
-    return f"{look.decimals} decimal{'s' * (look.decimals != 1)}" if look.decimals else ""
+def _either(look: Look) -> str:
+    """A remark where the form of dates leaves open which number is the day."""
+    first = look.format.date[:2]
+    return (
+        "check which is first, the day or the month"
+        if first in ("%d", "%m") and "%m" in look.format.date
+        else ""
+    )
+
+
+def _written(look: Look, kind: str | None, facts: Facts) -> dict[str, str]:
+    """The keys for the format of cells and for the grid of values, by their form."""
+    if kind is None:
+        return {}
+    bounds = [decimal(end) for end in (facts.lower, facts.upper) if end is not None]
+    decimals = look.decimals if kind == "continuous" and 0 < (look.decimals or 0) <= MOST_DECIMALS else None
+    if decimals and any(end is None or (end * 10**decimals).denominator != 1 for end in bounds):
+        decimals = None  # a bound that is not on the grid
+    step = _MICROS.get(look.step or "") if kind == "datetime" and not look.format.date else None
+    labels = facts.labels if len(facts.labels) == len(facts.categories) else ()
+    form = facts.format or look.format
+    column = Column("", kind, 0, 0, facts.categories, None, False, step, decimals, "linear", labels, form)
+    return {name: _yaml(value) for name, value in written(OF_TYPE[kind], column).items()}
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{scalar_text(one)}: {scalar_text(label)}' for one, label in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(scalar_text, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | int) else _text(value)
+
+
+def _text(value: str) -> str:
+    return value if re.fullmatch("[0-9]+[a-z]+|log|asinh", value) else json.dumps(value, ensure_ascii=False)
 
 
 def _why_not(seen: Seen, meaning: Meaning, facts: Facts, kind: str | None) -> str:

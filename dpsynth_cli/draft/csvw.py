@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.draft.documents import flag, mapping, opposite, scalar, sequence
-from dpsynth_cli.draft.facts import Facts, about, labels, type_of, wrong
+from dpsynth_cli.draft.facts import Facts, about, format_of, labels, type_of, wrong
 
 KIND = "CSVW metadata"
 _WHOLE = ("nonnegativeinteger", "positiveinteger", "nonpositiveinteger", "negativeinteger", "gyear")
 _LOWEST = {"nonnegativeinteger": "0", "positiveinteger": "1"}
 _NO_TABLE = ("time", "duration", "daytimeduration", "yearmonthduration", "gday", "gmonth", "gmonthday",
              "gyearmonth", "base64binary", "hexbinary", "xml", "html", "json", "anyuri", "qname")  # fmt: skip
+_DATES = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "M": "%m", "d": "%d"}
 _WORDS = re.compile(r"\^?\(?(?:\?:)?([^\\\[\](){}.*+?^$]+)\)?\$?")  # a|b|c, and no other pattern
 
 
@@ -69,7 +71,22 @@ def _column(column: dict[str, Any], at: str) -> Facts | None:
         nullable=opposite(column.get("required")),
         about=about(column.get("dc:description") or column.get("description")),
         left_out=f"its datatype is {base}" if base in _NO_TABLE else "",
+        format=_format(stated.get("format"), column.get("null")),
     )
+
+
+def _format(stated: Any, null: Any) -> CellFormat | None:
+    """The format of numbers or dates, and the marks of missing cells."""
+    signs = stated if isinstance(stated, dict) else {}
+    date = (
+        stated
+        if isinstance(stated, str) and re.fullmatch(f"(?:{'|'.join(_DATES)}|[-/. :T])+", stated)
+        else ""
+    )
+    for theirs, ours in _DATES.items():
+        date = date.replace(theirs, ours) if f"%{theirs[:1]}" not in date else date
+    marks = [null] if isinstance(null, str) else null
+    return format_of(signs.get("decimalChar"), signs.get("groupChar"), date, marks)
 
 
 def _words(pattern: str | None, at: str) -> tuple[str, ...]:

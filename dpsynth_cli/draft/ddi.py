@@ -5,8 +5,10 @@ Statistics of a DDI file (`sumStat`, `catStat`) are of the rows, and are not rea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpsynth_cli.draft.documents import Element, from_xml
-from dpsynth_cli.draft.facts import Facts, about, labels, wrong
+from dpsynth_cli.draft.facts import Facts, about, format_of, labels, wrong
 
 KIND = "DDI-Codebook"
 
@@ -42,7 +44,19 @@ def _variable(var: Element, path: str) -> Facts:
         categories,
         nullable=True if marked else None,
         about=about(next((one.said for one in var.all("labl")), "")),
+        format=format_of(missing=_codes(one for one in var.all("catgry") if _missing(one))),
+        labels=_meanings(valid) if categories else (),
     )
+
+
+def _codes(categories: Iterable[Element]) -> list[str]:
+    return [value.said for one in categories for value in one.all("catValu") if value.said]
+
+
+def _meanings(categories: list[Element]) -> tuple[str, ...]:
+    """What categories mean, where each has a label that is not its code."""
+    said = [about(next((one.said for one in each.all("labl")), "")) for each in categories]
+    return tuple(said) if all(said) and said != _codes(categories) else ()
 
 
 def _missing(category: Element) -> bool:

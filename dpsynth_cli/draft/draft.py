@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.draft.codebook import Known, read_codebook
 from dpsynth_cli.draft.columns import Line, line_of
 from dpsynth_cli.draft.facts import Facts
@@ -87,12 +88,19 @@ def draft(
         name=name,
         input=_beside(data, spec),
         output=_beside(made, spec) if output else made,
-        csv="" if seen.delimiter == "," else f"csv: {{delimiter: {json.dumps(seen.delimiter)}}}\n",
+        csv=_csv(seen.csv),
         columns="\n".join(
             [line.text for line in lines] + [f"  # left out: {remark(why)}" for why in seen.left_out]
         ),
     )
     return Draft(text, lines)
+
+
+def _csv(csv: CsvOptions) -> str:
+    """The line that says how a CSV file is written, where it is not plain."""
+    said = {} if csv.delimiter == "," else {"delimiter": json.dumps(csv.delimiter)}
+    said |= {} if csv.encoding == "utf-8" else {"encoding": csv.encoding}
+    return f"csv: {{{', '.join(f'{key}: {value}' for key, value in said.items())}}}\n" if said else ""
 
 
 def _merged(*sources: Known) -> Callable[[str], Facts | None]:
@@ -108,7 +116,9 @@ def _merged(*sources: Known) -> Callable[[str], Facts | None]:
         if first.type not in (None, rest.type):
             return first
         nullable = rest.nullable if first.nullable is None else first.nullable
-        return replace(rest, nullable=nullable, about=first.about or rest.about)
+        return replace(
+            rest, nullable=nullable, about=first.about or rest.about, format=first.format or rest.format
+        )
 
     return of
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dpsynth_cli.cell_format import CellFormat, NotADateFormat, date_format
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.numbers import day, decimal, moment, whole
 from dpsynth_cli.spec.column_kinds import MOST_EXACT
@@ -36,7 +37,8 @@ TYPE_WORDS: dict[str, str] = (
 class Facts:
     """What is known of a column, and where that is written; None or empty where the source is silent.
 
-    Ends are text as the source writes them. `left_out` says why a column is not to be released. `pattern`:
+    Ends are text as the source writes them. `format` is how it says that cells are written, `labels` are what
+    its categories mean. `left_out` says why a column is not to be released. `pattern`:
     the name has one * for any letters.
     """
 
@@ -51,6 +53,8 @@ class Facts:
     about: str = ""
     left_out: str = ""
     pattern: bool = False
+    format: CellFormat | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def bounds(self) -> bool:
@@ -87,6 +91,37 @@ def labels(values: Iterable[Any], at: str) -> tuple[str, ...]:
         if len(found) > MOST_CATEGORIES:
             raise wrong(at, f"there are more than {MOST_CATEGORIES:,} categories.")
     return tuple(found)
+
+
+def format_of(
+    decimal: Any = None, thousands: Any = None, date: Any = None, missing: Any = None, truth: Any = None
+) -> CellFormat | None:
+    """The format that a source states, as far as there is such a key in a spec; None if it states none."""
+    said: dict[str, Any] = {}
+    if decimal == ",":
+        said["decimal"] = ","
+    if thousands in (".", ",", "'", " ") and thousands != (decimal or "."):
+        said["thousands"] = thousands
+    if isinstance(date, str) and "%" in date:
+        try:
+            date_format(date)
+            said["date"] = date
+        except NotADateFormat:
+            pass  # the form of the cells decides
+    if isinstance(missing, list) and missing not in ([""], []):
+        said["missing"] = tuple(dict.fromkeys(_words(missing)))
+    if isinstance(truth, tuple) and all(isinstance(words, list) and words for words in truth):
+        read = [tuple(word for word in _words(words) if word.strip()) for words in truth]
+        folded = [word.lower() for words in read for word in words]
+        if all(read) and len(set(folded)) == len(folded):
+            said |= {"true": read[0], "false": read[1]}
+    return CellFormat(**said) if said else None
+
+
+def _words(values: list[Any]) -> list[str]:
+    """Those of a source's values that are a line of text."""
+    texts = (text_of(one) for one in values[:100])
+    return [text for text in texts if text is not None and plain(text) and len(text) <= LONGEST_LABEL]
 
 
 def text_of(value: Any) -> str | None:

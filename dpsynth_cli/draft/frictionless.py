@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpsynth_cli.draft.documents import flag, mapping, opposite, scalar, sequence
-from dpsynth_cli.draft.facts import Facts, about, labels, type_of, wrong
+from dpsynth_cli.draft.facts import Facts, about, format_of, labels, type_of, wrong
 
 KIND = "Frictionless Table Schema"
 _NO_TABLE = ("time", "duration", "geopoint", "geojson", "object", "array", "list", "yearmonth")
@@ -21,7 +21,11 @@ def fits(document: Any) -> bool:
 def read(document: Any, path: str, table: str) -> list[Facts]:
     schema, at = _schema(document, path, table)
     fields = sequence(mapping(schema, at).get("fields"), f"{at}, fields")
-    return [_field(mapping(one, f"{at}, fields[{i}]"), f"{at}, fields[{i}]") for i, one in enumerate(fields)]
+    missing = mapping(schema, at).get("missingValues")
+    return [
+        _field(mapping(one, f"{at}, fields[{i}]"), f"{at}, fields[{i}]", missing)
+        for i, one in enumerate(fields)
+    ]
 
 
 def _schema(document: dict[str, Any], path: str, table: str) -> tuple[Any, str]:
@@ -47,7 +51,7 @@ def _called(resource: dict[str, Any], table: str) -> bool:
     return table in (resource.get("name"), file)
 
 
-def _field(field: dict[str, Any], at: str) -> Facts:
+def _field(field: dict[str, Any], at: str, missing: Any = None) -> Facts:
     name = scalar(field.get("name"))
     if name is None:
         raise wrong(at, "the field has no name.")
@@ -70,7 +74,25 @@ def _field(field: dict[str, Any], at: str) -> Facts:
         nullable=opposite(limits.get("required")),
         about=about(field.get("title") or field.get("description")),
         left_out=f"its type is {word}" if word in _NO_TABLE else "",
+        format=format_of(
+            field.get("decimalChar"),
+            field.get("groupChar"),
+            field.get("format") if kind in ("date", "datetime") else None,
+            field.get("missingValues", missing),
+            (field.get("trueValues"), field.get("falseValues")) if kind == "boolean" else None,
+        ),
+        labels=_labels(listed, categories),
     )
+
+
+def _labels(listed: Any, categories: tuple[str, ...]) -> tuple[str, ...]:
+    """What categories mean, where each is given with a label."""
+    said = [one.get("label") for one in listed] if isinstance(listed, list) and _both(listed) else []
+    return tuple(map(about, said)) if len(said) == len(categories) and all(map(about, said)) else ()
+
+
+def _both(listed: list[Any]) -> bool:
+    return all(isinstance(one, dict) and "label" in one for one in listed)
 
 
 def _end(limits: dict[str, Any], *keys: str) -> str | None:

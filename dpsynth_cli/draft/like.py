@@ -6,7 +6,6 @@ import math
 import os
 from pathlib import Path
 
-from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.draft.codebook import Known
 from dpsynth_cli.draft.columns import MEANINGS
 from dpsynth_cli.draft.facts import COST, MOST_CATEGORIES, Facts, labels
@@ -34,7 +33,8 @@ def read_like(path: str, data: str, known: Known) -> list[Facts]:
         )
     seen = glance(path, rows=True, certain=True)
     kinds = {one.name: kind for one in seen.columns if (kind := _kind(one, known.of(one.name))) is not None}
-    found = ranges(path, kinds, CsvOptions(delimiter=seen.delimiter)) if kinds else {}
+    wanted = {one.name: (kinds[one.name], one.look.format) for one in seen.columns if one.name in kinds}
+    found = ranges(path, wanted, seen.csv) if kinds else {}
     return [_facts(one, kinds[one.name], found[one.name], path) for one in seen.columns if one.name in kinds]
 
 

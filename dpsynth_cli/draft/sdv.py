@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpsynth_cli.draft.documents import mapping, scalar, sequence
-from dpsynth_cli.draft.facts import Facts, labels, type_of, wrong
+from dpsynth_cli.draft.facts import Facts, format_of, labels, type_of, wrong
 
 KIND = "SDV metadata"
 _TYPES = {"categorical": "nominal", "boolean": "boolean", "numerical": None, "datetime": "datetime"}
@@ -63,4 +63,8 @@ def _column(name: str, column: dict[str, Any], at: str, keys: set[Any]) -> Facts
     secret = word not in _TYPES and word != "unknown"
     key = isinstance(name, str) and name in keys
     why = f"its sdtype is {word}" if secret else "it is a key" if key else ""
-    return Facts(name, at, "ordinal" if categories else kind, categories=categories, left_out=why)
+    iso = clock is None or clock.startswith("%Y-%m-%d")  # as cells are read anyway
+    form = None if iso else format_of(date=clock)
+    return Facts(
+        name, at, "ordinal" if categories else kind, categories=categories, left_out=why, format=form
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpsynth_cli.numbers import decimal
 
-DEFAULT_MECHANISM = "joint"  # what a draft names where nobody chose: here and nowhere else
+DEFAULT_MECHANISM = "auto"  # what a draft names where nobody chose: here and nowhere else
 _PLAIN = re.compile(r"(\.{0,2}/)*[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_PLAIN = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # what some YAML readers change
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.evaluate.scales import missing, unit
+from dpsynth_cli.evaluate.scales import missing, ranks
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats, Ints
 
@@ -33,13 +33,13 @@ def scores(train: Table, test: Table, domain: Domain, target: str) -> dict[str, 
     the classes of one against the rest; with two classes AUC is the usual one.
     """
     train, test = train.at_most(TRAIN), test.at_most(TEST)
-    x, y = _features(train, domain, target), train.codes[target].astype(np.int64)
-    test_x, test_y = _features(test, domain, target), test.codes[target].astype(np.int64)
+    x, y = _features(train, test, domain, target), train.codes[target].astype(np.int64)
+    test_x, test_y = _features(test, test, domain, target), test.codes[target].astype(np.int64)
     found = {}
     for name, model, rows in _models():
         part = train.at_most(rows) if rows else train
         few = part.codes[target].astype(np.int64)
-        use = (_features(part, domain, target), few) if len(np.unique(few)) > 1 else (x, y)
+        use = (_features(part, test, domain, target), few) if len(np.unique(few)) > 1 else (x, y)
         found[name] = _score(model, *use, test_x, test_y, domain[target].codes)
     return found | {
         f"mean_{key}": float(np.mean([found[name][key] for name in list(found)]))
@@ -61,7 +61,9 @@ def _models() -> list[tuple[str, Any, int | None]]:
     ]
 
 
-def _features(table: Table, domain: Domain, target: str) -> Floats:
+def _features(table: Table, real: Table, domain: Domain, target: str) -> Floats:
+    """Categories as indicators; of the others their places among the real values, so that bounds do not
+    matter."""
     blocks = []
     for column in domain:
         if column.name == target:
@@ -70,7 +72,7 @@ def _features(table: Table, domain: Domain, target: str) -> Floats:
         if column.type in ("nominal", "boolean"):
             blocks += [(codes == k).astype(np.float64) for k in range(column.codes)]
         else:
-            blocks.append(unit(codes, column))
+            blocks.append(ranks(codes, real.codes[column.name], column))
             if column.nullable:
                 blocks.append(missing(codes, column).astype(np.float64))
     return np.stack(blocks, axis=1)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from dpsynth_cli.domain import CsvOptions
+from dpsynth_cli.domain import Domain, as_written
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
-from dpsynth_cli.evaluate.files import read_table
-from dpsynth_cli.evaluate.metrics import CLASSIFIERS, Judged, check_target, chosen, judge
+from dpsynth_cli.evaluate.files import has_column, read_table
+from dpsynth_cli.evaluate.metrics import CLASSIFIERS, REFERENCES, Judged, check_target, chosen, judge
 from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
+from dpsynth_cli.evaluate.written import decimals_as_written
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.junk import for_the_steward
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.trusted.rows.problems import Problems
 
 
 def compare(
@@ -26,16 +30,41 @@ def compare(
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """The figures, and notes on what could not be had. `metrics` None: all that can."""
-    domain = spec.domain
     if not spec.input:
         raise UsageError("the spec names no real table.", "", "Name it: --real FILE.")
+    domain = _judged(spec, synthetic, test)
     target = target or domain.strata
     check_target(domain, target)
     if metrics is not None and CLASSIFIERS in metrics:
         classifiers.require()
     kept, notes = chosen(NAMES if metrics is None else metrics, domain, target)
-    made = read_table(synthetic, domain, CsvOptions(), rows, progress)
-    truth = read_table(spec.input, domain, spec.csv, rows, progress)
+    problems = {which: Problems.of(column.name for column in domain) for which in ("real", "synthetic")}
+    made = read_table(synthetic, *as_written(domain, spec.csv), rows, progress, problems["synthetic"])
+    truth = read_table(spec.input, domain, spec.csv, rows, progress, problems["real"])
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
-    found = judge(truth, made, domain, Judged(kept, target, references), held_out, progress)
-    return {"confidential": True, "synthetic": synthetic, "real": spec.input} | found | {"notes": notes}
+    counted = {which: for_the_steward(own, domain) for which, own in problems.items()}
+    wanted = Judged(kept, target, REFERENCES if references else ())
+    written = {}
+    if "quantiles" in kept:
+        written = {
+            "real": decimals_as_written(spec.input, domain, spec.csv),
+            "synthetic": decimals_as_written(synthetic, *as_written(domain, spec.csv)),
+        }
+    found = judge(truth, made, domain, wanted, held_out, progress, counted, written)
+    files = {"confidential": True, "synthetic": synthetic, "real": spec.input}
+    return files | found | {"problems": counted, "notes": notes}
+
+
+def _judged(spec: Spec, synthetic: str, test: str | None) -> Domain:
+    """The columns of the model, and those computed ones that all the tables have."""
+    modelled = {column.name for column in spec.domain}
+    made = as_written(spec.domain, spec.csv)[1]
+    files = [(synthetic, made), (spec.input, spec.csv), *([(test, spec.csv)] if test else [])]
+    looked_at = all(path != "-" for path, _ in files)  # standard input is read once
+    columns = tuple(
+        column
+        for column in spec.made
+        if column.name in modelled
+        or (looked_at and all(has_column(path, column, csv) for path, csv in files))
+    )
+    return replace(spec.domain, columns=columns)

@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-COLUMNS = {
-    "synthetic": "synthetic",
-    "real_split": "real/real",
-    "independent": "independent",
-    "uniform": "uniform",
-}
+COLUMNS = {"synthetic": "synthetic", "real_split": "real/real", "independent": "independent"}
 _LINES: list[tuple[str, str, tuple[str, ...]]] = [
-    ("W1 of columns, mean", "w1", ("mean",)),
-    ("W1 of columns, worst", "w1", ("worst",)),
+    *(
+        (f"{ways}-way TVD, {key}", "marginals", (f"tvd{ways}", key))
+        for ways in (1, 2, 3, 4, 5)
+        for key in ("mean", "worst")
+    ),
+    ("W1 of columns in their spread, mean", "w1", ("mean",)),
+    ("W1 of columns in their spread, worst", "w1", ("worst",)),
+    ("W1 of columns in their range, mean", "w1", ("range", "mean")),
     ("W1 in the plane, mean", "w1_2d", ("mean",)),
     ("W1 in the plane, worst", "w1_2d", ("worst",)),
+    ("joint W1 of 3 and more, worst", "w1_joint", ("worst",)),
+    ("joint W1 of all columns", "w1_joint", ("all",)),
     ("sliced W1", "sliced", ("mean",)),
-    *(
-        (f"{ways}-way {what}", "marginals", (f"tvd{ways}", key))
-        for ways in (1, 2, 3)
-        for what, key in (
-            ("TVD, mean", "mean"),
-            ("TVD, worst", "worst"),
-            ("mean squared error", "mean_squared_error"),
-        )
-    ),
-    ("error of the means", "moments", ("mean",)),
+    ("quantiles, in spreads, mean", "quantiles", ("mean",)),
+    ("quantiles, in spreads, worst", "quantiles", ("worst",)),
+    ("distinct values, log10", "quantiles", ("distinct",)),
+    ("rank correlations, mean", "regressions", ("ranks", "mean")),
+    ("rank correlations, worst", "regressions", ("ranks", "worst")),
+    ("R^2, mean", "regressions", ("r2", "mean")),
+    ("R^2, worst", "regressions", ("r2", "worst")),
+    ("group means, in sd, mean", "groups", ("mean",)),
+    ("group means, in sd, worst", "groups", ("worst",)),
+    ("what follows, left open", "relations", ("determined",)),
+    ("rows that never occur", "relations", ("impossible",)),
+    ("missing together, worst", "relations", ("together",)),
+    ("error of the means, in sd", "moments", ("mean",)),
     ("covariance, Frobenius", "moments", ("covariance_frobenius",)),
     ("covariance, spectral", "moments", ("covariance_spectral",)),
     ("propensity pMSE", "propensity", ("pmse",)),
@@ -38,13 +44,17 @@ _SCORES = ("accuracy", "auc", "f1")
 
 
 TARGETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "w1": ("W1 of a column (mean), in parts of its range", "w1", ("mean",)),
-    "w1_2d": ("W1 in the plane", "w1_2d", ("mean",)),
-    "tvd1": ("1-way marginals, mean total variation distance", "marginals", ("tvd1", "mean")),
-    "tvd2": ("2-way marginals, mean total variation distance", "marginals", ("tvd2", "mean")),
-    "tvd3": ("3-way marginals, mean total variation distance", "marginals", ("tvd3", "mean")),
-    "mean": ("norm of the error of the means, unit scale", "moments", ("mean",)),
-    "covariance": ("Frobenius norm of the error of the covariances", "moments", ("covariance_frobenius",)),
+    "w1": ("W1 of a column (mean), in its spread", "w1", ("mean",)),
+    "w1_2d": ("W1 in the plane, in parts of the range", "w1_2d", ("mean",)),
+    "tvd1": ("1-way tables, mean total variation distance", "marginals", ("tvd1", "mean")),
+    "tvd2": ("2-way tables, mean total variation distance", "marginals", ("tvd2", "mean")),
+    "tvd3": ("3-way tables, mean total variation distance", "marginals", ("tvd3", "mean")),
+    "mean": ("norm of the error of the means, in standard deviations", "moments", ("mean",)),
+    "covariance": (
+        "Frobenius norm of the error of the covariances, in sd",
+        "moments",
+        ("covariance_frobenius",),
+    ),
 }
 
 

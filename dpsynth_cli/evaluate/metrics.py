@@ -2,71 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate import classifiers
-from dpsynth_cli.evaluate.marginals import (
-    CATEGORIES,
-    CATEGORIES_3,
-    NUMERIC,
-    NUMERIC_3,
-    PAIRED,
-    TRIPLES,
-    marginal_errors,
-)
+from dpsynth_cli.evaluate.cuts import FEW, PARTS
+from dpsynth_cli.evaluate.groups import group_errors
+from dpsynth_cli.evaluate.joint import ROWS as GRID_ROWS
+from dpsynth_cli.evaluate.joint import SAMPLE, SIDE, joint_w1
+from dpsynth_cli.evaluate.marginals import PAIRED, TABLES, table_errors
 from dpsynth_cli.evaluate.matches import exact_matches
 from dpsynth_cli.evaluate.moments import moment_errors
 from dpsynth_cli.evaluate.names import NAMES
 from dpsynth_cli.evaluate.propensity import FEATURES, propensity
+from dpsynth_cli.evaluate.quantiles import quantile_errors
+from dpsynth_cli.evaluate.regressions import ROWS as FITTED_ROWS
+from dpsynth_cli.evaluate.regressions import regression_errors
+from dpsynth_cli.evaluate.relations import OPEN, relation_errors
 from dpsynth_cli.evaluate.scales import ordered
-from dpsynth_cli.evaluate.tables import Table, halves, independent, uniform
+from dpsynth_cli.evaluate.search import what_differs_most
+from dpsynth_cli.evaluate.tables import Table, halves, independent
+from dpsynth_cli.evaluate.verdict import verdict
 from dpsynth_cli.evaluate.wasserstein import GRID, PAIRS, SLICES, columns_w1, plane_w1, planes, sliced_w1
 
 Compare = Callable[[Table, Table, Domain], dict[str, Any]]
+REFERENCES = ("real_split", "independent")
+MANY = 100_000  # rows of each table that tables are counted from
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What is compared, by which formula, on how many rows of each table at most, for which tables."""
+    """What is compared, by which formula, on how many rows of each table at most, for which tables.
+
+    `more` adds to the figures of the synthetic table alone. One that `knows_references` gives those too.
+    """
 
     formula: str
     compare: Compare
     most: int | None = None
     fits: Callable[[Domain], bool] = lambda domain: True
+    more: Compare | None = None
+    knows_references: bool = False
+
+
+def _tables(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
+    return table_errors(real, other, domain, PARTS)
 
 
 METRICS: dict[str, Metric] = {
     "w1": Metric(
-        "W1 of each column: the integral of |F - G|, F and G the distribution functions on the unit scale; "
-        "for nominal and boolean columns sum |p - q| / 2; values that are missing on their own",
+        "W1 of each column: the integral of |F - G|, F and G the distribution functions, in interquartile "
+        "ranges of "
+        "the real column; `units`, in its units; `range`, in parts of the declared range; for nominal and "
+        "boolean "
+        "columns sum |p - q| / 2; values that are missing on their own",
         columns_w1,
     ),
     "w1_2d": Metric(
-        f"W1 of two ordered columns, l_inf, by an exact flow of least cost between counts on {GRID} x {GRID} "
-        f"cells; the first {PAIRS} pairs",
+        "W1 of two ordered columns in parts of the declared range, l_inf, by an exact flow of least cost "
+        "between "
+        f"counts on {GRID} x {GRID} cells; the {PAIRS} pairs that differ most",
         plane_w1,
+        MANY,
         fits=lambda domain: bool(planes(domain)),
     ),
+    "w1_joint": Metric(
+        "W1 on scales of quantiles of the real columns: of the 3, 4 and 5 columns that differ most, l_inf, "
+        "by an "
+        f"exact flow of least cost between counts of {GRID_ROWS:,} rows on grids with {SIDE[3]}, {SIDE[4]} "
+        "and "
+        f"{SIDE[5]} parts a number; of all columns, mean of their distances, by an exact assignment of "
+        f"{SAMPLE:,} "
+        "rows of each table",
+        joint_w1,
+        MANY,
+        fits=lambda domain: len(domain.columns) > 2,
+        knows_references=True,
+    ),
     "sliced": Metric(
-        f"mean W1 of {SLICES} random projections of all columns on the unit scale, categories one-hot",
+        f"mean W1 of {SLICES} random projections of all columns on scales of quantiles of the real ones, "
+        "categories one-hot",
         sliced_w1,
-        100_000,
+        50_000,
     ),
     "marginals": Metric(
-        f"sum |p - q| / 2 over the cells of every table of 1 and 2 columns ({NUMERIC} even cells a numeric "
-        f"column, {CATEGORIES} for categories at most; pairs of {PAIRED} columns at most) and of {TRIPLES} "
-        f"tables of 3 at most ({NUMERIC_3} and {CATEGORIES_3} cells); mean squared error: "
-        "mean of (p - q)^2 over all cells",
-        marginal_errors,
+        "sum |p - q| / 2 over the cells of tables of 1 to 5 columns: all columns and pairs "
+        f"(of {PAIRED} columns at most), {TABLES[3]}, {TABLES[4]} and {TABLES[5]} tables of 3, 4 and 5; "
+        "numbers cut "
+        f"at quantiles of the real column into {', '.join(map(str, PARTS.values()))} parts, each cut point, "
+        "each "
+        f"category, missing and each of up to {FEW} whole numbers a cell of its own",
+        _tables,
+        MANY,
+        more=what_differs_most,
+    ),
+    "quantiles": Metric(
+        "mean over numbers of the mean |synthetic - real quantile|, 5 to 95 %, in interquartile ranges of "
+        "the real "
+        "column; means; distinct values in 10,000 rows; decimals",
+        quantile_errors,
+        200_000,
+    ),
+    "regressions": Metric(
+        "difference of "
+        "Spearman's correlation over pairs of numbers; difference of R^2 of each number by least "
+        f"squares on all other columns, on {FITTED_ROWS:,} rows, categories as indicators",
+        regression_errors,
+        MANY,
+    ),
+    "groups": Metric(
+        "mean over pairs of a category and a number of the error of group means, in standard deviations of "
+        "the "
+        "number, weighted by the size of the group",
+        group_errors,
+        MANY,
+    ),
+    "relations": Metric(
+        f"determined: where H(b|a) < {OPEN} H(b) in the real table, H(b|a) / H(b) of the synthetic less the "
+        "real one; "
+        "impossible: mean share of rows with a pair of categories that no real row has; together: largest "
+        "error of "
+        "P(b missing | a missing)",
+        relation_errors,
+        MANY,
     ),
     "moments": Metric(
         "norm of the difference of the means, and Frobenius and spectral norm of that of the covariances, of "
-        "ordered columns on the unit scale",
+        "ordered columns in their real standard deviation",
         moment_errors,
+        200_000,
         fits=lambda domain: bool(ordered(domain)),
     ),
     "propensity": Metric(
@@ -86,11 +153,13 @@ assert (*METRICS, CLASSIFIERS) == NAMES
 
 @dataclass(frozen=True)
 class Judged:
-    """What to judge by: metrics by name, the column that classifiers predict, and whether with references."""
+    """What to judge by: metrics by name, the column that classifiers predict, beside which references, and
+    how many rows at most a metric looks at."""
 
     metrics: tuple[str, ...]
     target: str | None = None
-    references: bool = True
+    references: tuple[str, ...] = REFERENCES
+    most: int | None = None
 
 
 def chosen(metrics: Collection[str], domain: Domain, target: str | None) -> tuple[tuple[str, ...], list[str]]:
@@ -125,19 +194,19 @@ def judge(
     wanted: Judged,
     test: Table | None = None,
     progress: Callable[[str, int, int | None], None] = lambda what, done, whole: None,
+    problems: Mapping[str, Mapping[str, Any]] | None = None,
+    written: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
-    """Every metric of the synthetic table and, beside it, of the references: one half of the real rows
-    against the other (what sampling alone does), independent columns, and uniform rows.
+    """The verdict; and every metric of the synthetic table, beside it of half of the real rows against the
+    other half (what sampling alone does) and of independent columns.
     """
     pairs = {"synthetic": (real, synthetic)}
-    if wanted.references:
-        rows = max(1, len(real))
-        pairs |= {
-            "real_split": halves(real),
-            "independent": (real, independent(real)),
-            "uniform": (real, uniform(domain, rows)),
-        }
+    if "real_split" in wanted.references:
+        pairs["real_split"] = halves(real)
+    if "independent" in wanted.references:
+        pairs["independent"] = (real, independent(real))
     result: dict[str, Any] = {
+        "verdict": {},
         "rows": {"real": real.rows, "synthetic": synthetic.rows},
         "compared_rows": {"real": len(real), "synthetic": len(synthetic)},
         "metrics": {},
@@ -148,13 +217,27 @@ def judge(
             result["metrics"][name] = _classifiers(pairs, domain, wanted.target, test, progress)
             continue
         metric = METRICS[name]
+        most = min((rows for rows in (metric.most, wanted.most) if rows is not None), default=None)
         line: dict[str, Any] = {"formula": metric.formula}
-        if metric.most is not None and max(len(real), len(synthetic)) > metric.most:
-            line["sample_rows"] = metric.most
+        sizes = {"real": len(real), "synthetic": len(synthetic)}
+        line["compared_rows"] = {key: min(rows, most or rows) for key, rows in sizes.items()}
+        if line["compared_rows"] != sizes:
+            line["sample_rows"] = most
+        if metric.knows_references:
+            known = metric.compare(real.at_most(most), synthetic.at_most(most), domain)
+            line |= {key: known[key] for key in pairs}
         for key, (one, other) in pairs.items():
-            line[key] = metric.compare(one.at_most(metric.most), other.at_most(metric.most), domain)
+            if not metric.knows_references:
+                line[key] = metric.compare(one.at_most(most), other.at_most(most), domain)
+            if metric.more is not None and key == "synthetic":
+                line[key] |= metric.more(one.at_most(most), other.at_most(most), domain)
             progress("comparing", 1, None)
         result["metrics"][name] = line
+    for which, decimals in (written or {}).items():  # as the files have them, where that is known
+        for column, digits in decimals.items():
+            if column in (columns := result["metrics"]["quantiles"]["synthetic"]["columns"]):
+                columns[column]["decimals"][which] = digits
+    result["verdict"] = verdict(result["metrics"], domain, problems or {})
     return result
 
 

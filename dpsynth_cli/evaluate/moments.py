@@ -1,4 +1,5 @@
-"""Errors of means and covariances, as the low-dimensional papers judge them."""
+"""Errors of means and covariances, as the low-dimensional papers judge them, in standard deviations; and the
+question that asks for means."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.evaluate.scales import ordered
+from dpsynth_cli.evaluate.scales import known, missing, ordered, spread, values
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats, Ints, Moments, Question
 
@@ -28,23 +29,34 @@ def means(sums: Ints, rows: float) -> Floats:
 def moment_errors(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     """Euclidean norm of the difference of the means; Frobenius and spectral norm of that of the covariances.
 
-    Ordered columns on the unit scale; missing counts as the middle.
+    Ordered columns, about their real mean and in their real standard deviation, so that bounds do not matter;
+    missing counts as the real mean. A constant column is in parts of its declared range.
     """
-    (mean_p, cov_p), (mean_q, cov_q) = (_moments(table, domain) for table in (real, other))
-    gap = cov_p - cov_q
+    columns = ordered(domain)
+    if not len(real) or not len(other):
+        gap = 0.0 if len(real) == len(other) else 1.0
+        return {"mean": gap, "covariance_frobenius": gap, "covariance_spectral": gap, "columns": len(columns)}
+    scales = {}
+    for column in columns:
+        there = values(known(real.codes[column.name], column), column)
+        middle, wide = (float(there.mean()), float(there.std())) if len(there) else (0.0, 0.0)
+        scales[column.name] = (middle, wide or spread(real.codes[column.name], column))
+    (mean_p, cov_p), (mean_q, cov_q) = (_moments(table, domain, scales) for table in (real, other))
+    apart = cov_p - cov_q
     return {
         "mean": float(np.linalg.norm(mean_p - mean_q)),
-        "covariance_frobenius": float(np.linalg.norm(gap)),
-        "covariance_spectral": float(np.abs(np.linalg.eigvalsh(gap)).max()),
-        "columns": len(mean_p),
+        "covariance_frobenius": float(np.linalg.norm(apart)),
+        "covariance_spectral": float(np.abs(np.linalg.eigvalsh(apart)).max()),
+        "columns": len(columns),
     }
 
 
-def _moments(table: Table, domain: Domain) -> tuple[Floats, Floats]:
-    first, second = table.sums([moments_question(domain, 1), moments_question(domain, 2)], domain)
-    d, n = len(first), max(1, len(table))
-    mean = means(first, n)
-    products = np.zeros((d, d))
-    products[np.triu_indices(d)] = second / (4 * (2**BITS - 1) ** 2 * n)
-    products += np.triu(products, 1).T
-    return mean, products - np.outer(mean, mean)
+def _moments(table: Table, domain: Domain, scales: dict[str, tuple[float, float]]) -> tuple[Floats, Floats]:
+    x = np.zeros((len(scales), len(table)))
+    for row, column in zip(x, ordered(domain), strict=True):
+        codes, (middle, wide) = table.codes[column.name], scales[column.name]
+        there = ~missing(codes, column)
+        row[there] = (values(codes[there], column) - middle) / wide
+    mean = x.mean(axis=1)
+    x -= mean[:, None]
+    return mean, x @ x.T / x.shape[1]

@@ -6,10 +6,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.scales import missing, unit
-from dpsynth_cli.evaluate.tables import CodesByColumn, Table
+from dpsynth_cli.evaluate.scales import missing, ranks
+from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 
 FEATURES = 300
@@ -26,7 +27,7 @@ def propensity(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     n, m = len(real), len(other)
     if not n or not m:
         return {"pmse": 0.0 if n == m else 0.25, "ratio": 0.0, "coefficients": 0}
-    x = np.concatenate([features(table.codes, domain) for table in (real, other)])
+    x = np.concatenate([features(table, real, domain) for table in (real, other)])
     spread = x.std(axis=0)
     x = x[:, spread > 1e-9] / spread[spread > 1e-9]
     x -= x.mean(axis=0)
@@ -58,18 +59,27 @@ def fitted(x: Floats, label: Floats) -> Floats:
     return p
 
 
-def features(codes: CodesByColumn, domain: Domain) -> Floats:
-    """Each column's own (its unit scale and its square, or its categories), then products of two columns."""
-    own = [block for column in domain for block in _own(codes[column.name], column)]
-    scales = [unit(codes[column.name], column) - 0.5 for column in domain]
+def features(table: Table, real: Table, domain: Domain) -> Floats:
+    """Each column's own (its place among the real values and its square, or its categories), then products of
+    two columns."""
+    places = [
+        codes / max(1, column.size)
+        if column.categorical
+        else ranks(codes, real.codes[column.name], column) - 0.5
+        for column, codes in ((column, table.codes[column.name]) for column in domain)
+    ]
+    own = [
+        block
+        for column, x in zip(domain, places, strict=True)
+        for block in _own(table.codes[column.name], x, column)
+    ]
     room = max(0, FEATURES - len(own))
-    pairs = [scales[i] * scales[j] for i, j in list(combinations(range(len(scales)), 2))[:room]]
+    pairs = [places[i] * places[j] for i, j in list(combinations(range(len(places)), 2))[:room]]
     return np.stack([*own[:FEATURES], *pairs], axis=1)
 
 
-def _own(codes: np.ndarray, column: Column) -> list[Floats]:
+def _own(codes: NDArray[Any], x: Floats, column: Column) -> list[Floats]:
     if column.categorical:
         return [(codes == k).astype(np.float64) for k in range(1, min(column.codes, 33))]
-    x = unit(codes, column) - 0.5
     blocks = [x, x * x]
     return [*blocks, missing(codes, column).astype(np.float64)] if column.nullable else blocks

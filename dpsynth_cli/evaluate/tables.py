@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsynth_cli.domain import Domain
 from dpsynth_cli.trusted.rows.sample import CodesByColumn, Sample, Table, scanned
 
-__all__ = ["CodesByColumn", "Sample", "Table", "halves", "independent", "scanned", "uniform"]
+__all__ = ["CodesByColumn", "Sample", "Table", "halves", "independent", "scanned"]
 
 
 def halves(table: Table, seed: int = 0) -> tuple[Table, Table]:
@@ -21,9 +20,3 @@ def independent(table: Table, seed: int = 0) -> Table:
     """The same columns, each in an order of its own: the right marginals and nothing else."""
     rng = np.random.default_rng(seed)
     return Table({name: rng.permutation(values) for name, values in table.codes.items()}, table.rows)
-
-
-def uniform(domain: Domain, rows: int, seed: int = 0) -> Table:
-    """A table that knows the declared domain and nothing else."""
-    rng = np.random.default_rng(seed)
-    return Table({c.name: rng.integers(c.codes, size=rows, dtype=np.int64) for c in domain}, rows)

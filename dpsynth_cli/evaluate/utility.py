@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.errors import DpsynthError
-from dpsynth_cli.evaluate.metrics import Judged, chosen, judge
+from dpsynth_cli.evaluate.metrics import REFERENCES, Judged, chosen, judge
 from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
 from dpsynth_cli.spec.spec import Spec
 
 SAMPLE_ROWS = 50_000
+QUICK_CELLS = 300_000  # of those that the quick metrics look at, about: a release does not wait for them
 
 
-def utility(spec: Spec, real: Callable[[], Table], made: Sample, progress: Progress) -> dict[str, Any] | None:
-    """What the spec's `evaluate.metrics` say of a sample of the synthetic rows against the `real` ones.
+def utility(
+    spec: Spec,
+    real: Callable[[], Table],
+    made: Sample,
+    progress: Progress,
+    problems: Mapping[str, Any] | None = None,
+) -> dict[str, Any] | None:
+    """The verdict, and what the spec's `evaluate.metrics` say of a sample of the synthetic rows against the
+    `real` ones; `problems` are counts of real cells that are not as declared.
 
     A release that is paid for does not fail because it cannot be judged: then the audit says so.
     """
@@ -24,10 +33,17 @@ def utility(spec: Spec, real: Callable[[], Table], made: Sample, progress: Progr
     metrics, notes = chosen(wanted.metrics, spec.domain, wanted.target)
     if not metrics:
         return None
-    plan = Judged(metrics, wanted.target, references=set(wanted.metrics) != set(QUICK))
+    quick = set(wanted.metrics) == set(QUICK)
+    plan = Judged(metrics, wanted.target)
+    if quick:
+        rows = min(20_000, max(5_000, QUICK_CELLS // len(spec.domain.columns)))
+        plan = replace(plan, references=REFERENCES[:1], most=rows)
+    counted = {} if problems is None else {"real": problems}
     confidential = {"confidential": True, "sample_rows": SAMPLE_ROWS, "notes": notes}
     try:
-        return confidential | judge(real(), made.table(spec.domain), spec.domain, plan, None, progress)
+        return confidential | judge(
+            real(), made.table(spec.domain), spec.domain, plan, None, progress, counted
+        )
     except DpsynthError as error:
         return confidential | {"failed": error.happened, "metrics": {}}
     except Exception as error:  # never its text: a library may have put a cell's content into it

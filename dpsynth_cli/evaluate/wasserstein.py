@@ -1,4 +1,5 @@
-"""Wasserstein distances W1 on the unit scale: exact on a line and in the plane, sliced in more dimensions."""
+"""Wasserstein distances W1: exact on a line and in the plane, sliced in more dimensions (`joint.py`:
+exact)."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.scales import missing, ordered, share, unit
-from dpsynth_cli.evaluate.tables import CodesByColumn, Table
+from dpsynth_cli.evaluate.marginals import paired
+from dpsynth_cli.evaluate.scales import missing, ordered, ranks, share, spread, values
+from dpsynth_cli.evaluate.search import differ_most
+from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.numeric.lattice import Lattice, Scale, divided
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.transport import closest
@@ -42,41 +45,70 @@ def w1_line(x: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def columns_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
-    """W1 of each column. Of a nominal or boolean one, where all values are equally far apart, that is the
-    total variation distance. Only values that are there count; `missing` is by how much their share differs.
+    """W1 of each column in its own spread, in its units, and in parts of its declared range. Of a nominal or
+    boolean one, where all values are equally far apart, all of these are the total variation distance. Only
+    values that are there count; `missing` is by how much their share differs.
     """
-    found, lost = {}, {}
+    own, units, ranged, lost = {}, {}, {}, {}
     for column in domain:
         x, y = real.codes[column.name], other.codes[column.name]
         gone = [missing(codes, column) for codes in (x, y)]
         if column.nullable:
             lost[column.name] = abs(share(gone[0]) - share(gone[1]))
-        found[column.name] = _column_w1(x[~gone[0]], y[~gone[1]], column)
-    values = list(found.values())
-    result = {"mean": float(np.mean(values)), "worst": max(values), "columns": found}
-    return result | ({"missing": lost} if lost else {})
+        there = x[~gone[0]], y[~gone[1]]
+        ranged[column.name] = far = _in_range(*there, column)
+        if column.type not in ("nominal", "boolean"):
+            units[column.name] = _in_units(*there, column)
+            far = units[column.name] / spread(x, column)
+        own[column.name] = far
+    found = _mean_and_worst(own) | {"units": units, "range": _mean_and_worst(ranged)}
+    return found | ({"missing": lost} if lost else {})
 
 
-def _column_w1(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
-    if not len(x) or not len(y):
-        return 0.0 if len(x) == len(y) else 1.0  # nothing there: as far as can be
+def _mean_and_worst(columns: dict[str, float]) -> dict[str, Any]:
+    worst = max(columns, key=lambda name: columns[name])
+    return {
+        "mean": float(np.mean(list(columns.values()))),
+        "worst": columns[worst],
+        "worst_column": worst,
+        "columns": columns,
+    }
+
+
+def _in_range(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
+    """In parts of the declared range, or as a total variation distance."""
+    if not len(x) or not len(y):  # nothing there: as far as can be
+        return 0.0 if len(x) == len(y) else 1.0
     if column.type in ("nominal", "boolean"):
         p, q = (np.bincount(codes, minlength=column.size) / len(codes) for codes in (x, y))
         return float(np.abs(p - q).sum() / 2)
     return w1_line(x.astype(np.int64), y.astype(np.int64)) / max(1, column.size - 1)
 
 
-def planes(domain: Domain) -> list[tuple[Column, Column]]:
-    """The pairs of ordered columns to look at in the plane: all, if they are few, else the first ones."""
-    return list(combinations(ordered(domain), 2))[:PAIRS]
+def _in_units(x: NDArray[Any], y: NDArray[Any], column: Column) -> float:
+    if len(x) and len(y):
+        return w1_line(values(x, column), values(y, column))
+    first, last = values(np.array([0, column.size - 1]), column)
+    return 0.0 if len(x) == len(y) else float(last - first)
+
+
+def planes(domain: Domain) -> list[tuple[str, ...]]:
+    """The pairs of ordered columns that may be looked at in the plane."""
+    return list(combinations([column.name for column in ordered(domain)], 2))
 
 
 def plane_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
-    """Exact W1 of pairs of columns, both tables counted on the same grid; rows are as far apart as in the
-    column where they differ most (l_inf), and missing is at distance 1 from all else.
+    """Exact W1 of the pairs of ordered columns that differ most, both tables counted on the same grid of the
+    declared range; rows are as far apart as in the column where they differ most (l_inf), and missing is at
+    distance 1 from all else. In the plane of one pair, that is it.
     """
-    found = {f"{a.name}, {b.name}": w1_plane(real, other, a, b) for a, b in planes(domain)}
-    return {"mean": float(np.mean(list(found.values()))), "worst": max(found.values()), "pairs": found}
+    pairs = planes(domain)
+    if len(pairs) > 1:
+        few = Domain(tuple(column for column in paired(domain) if column in ordered(domain)))
+        pairs = differ_most(real, other, few, PAIRS)
+    found = {f"{a}, {b}": w1_plane(real, other, domain[a], domain[b]) for a, b in pairs}
+    far = list(found.values()) or [0.0]
+    return {"mean": float(np.mean(far)), "worst": max(far), "pairs": found}
 
 
 def w1_plane(real: Table, other: Table, a: Column, b: Column, grid: int = GRID) -> float:
@@ -105,13 +137,13 @@ def _counts(table: Table, columns: tuple[Column, Column], lattice: Lattice) -> I
 def sliced_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     """The mean and the largest W1 of projections on random directions, the same for all tables.
 
-    The space has a coordinate for each ordered column (its unit scale), one for each category, and one for
-    missing; both tables are cut to the same number of rows.
+    The space has a coordinate for each ordered column (its place among the real ones, from 0 to 1), one for
+    each category, and one for missing; both tables are cut to the same number of rows.
     """
     rows = min(len(real), len(other))
     if rows == 0:
         return {"mean": 0.0 if len(real) == len(other) else 1.0, "worst": 0.0}
-    tables = [table.at_most(rows) for table in (real, other)]
+    tables = [_placed(table.at_most(rows), real, domain) for table in (real, other)]
     rng = np.random.default_rng([0, len(domain.columns)])
     coordinates = [column.codes if column.categorical else 1 + column.nullable for column in domain]
     directions = rng.standard_normal((SLICES, sum(coordinates)))
@@ -119,19 +151,32 @@ def sliced_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
     found = []
     for direction in directions:
         parts = np.split(direction, np.cumsum(coordinates)[:-1])
-        x, y = (np.sort(_projected(table.codes, domain, parts)) for table in tables)
+        x, y = (np.sort(_projected(table, rows, parts)) for table in tables)
         found.append(float(np.abs(x - y).mean()))
     return {"mean": float(np.mean(found)), "worst": max(found)}
 
 
-def _projected(codes: CodesByColumn, domain: Domain, parts: list[Floats]) -> Floats:
-    total = np.zeros(len(next(iter(codes.values()))))
-    for column, part in zip(domain, parts, strict=True):
-        values = codes[column.name]
+def _placed(table: Table, real: Table, domain: Domain) -> list[tuple[NDArray[Any], NDArray[Any] | None]]:
+    """By column: codes of categories; or places, and what is missing."""
+    found: list[tuple[NDArray[Any], NDArray[Any] | None]] = []
+    for column in domain:
+        codes = table.codes[column.name]
         if column.categorical:
-            total += part[values]
+            found.append((codes, None))
         else:
-            total += part[0] * unit(values, column)
-            if column.nullable:
-                total += part[1] * missing(values, column)
+            found.append((ranks(codes, real.codes[column.name], column), missing(codes, column)))
+    return found
+
+
+def _projected(
+    placed: list[tuple[NDArray[Any], NDArray[Any] | None]], rows: int, parts: list[Floats]
+) -> Floats:
+    total = np.zeros(rows)
+    for (place, gone), part in zip(placed, parts, strict=True):
+        if gone is None:
+            total += part[place]
+        else:
+            total += part[0] * place
+            if len(part) > 1:
+                total += part[1] * gone
     return total

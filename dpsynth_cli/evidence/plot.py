@@ -11,7 +11,6 @@ from html import escape
 
 import numpy as np
 
-from dpsynth_cli.evaluate.svg import drawing
 from dpsynth_cli.evidence.empirical import Finding
 
 SIDE, GAP, HEAD = 220, 36, 44
@@ -25,7 +24,11 @@ def plot(findings: Sequence[Finding]) -> str:
     words = "What each claim allows, as an area, and how far the runs of the audit came, as a line"
     ground = f'<rect width="{width}" height="{height}" fill="#fff"/>'
     style = f'<g font-family="sans-serif" font-size="11" fill="{INK}">'
-    return drawing(width, height, words, [ground, style, *panels, "</g>"]) + "\n"
+    return (
+        f'<svg role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" xmlns="http://www.w3.org/2000/svg"><title>{escape(words)}</title>'
+        f"{ground}{style}{''.join(panels)}</g></svg>\n"
+    )
 
 
 def _panel(finding: Finding, left: int) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.drawing import Deal, by_class
-from dpsynth_cli.mechanisms.shared.oneway import DEEPEST, ask_marginals, room_for
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals, room_for
+from dpsynth_cli.mechanisms.shared.oneway_plan import DEEPEST
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, Block, Model
 

@@ -1,6 +1,6 @@
 """Pure arrays, tested like a library; nothing here knows a table.
 
-partition, consistency, histogram, spikes              trees and histograms of counts, made consistent
+partition, scale, consistency, histogram, spikes       trees and histograms of counts, made consistent
 lattice, transport, isotonic                           measures on a lattice, exact minimum-cost flow
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
 projection, spectrum                                   simplex and norms, eigenvalues above noise

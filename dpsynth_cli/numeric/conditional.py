@@ -24,8 +24,8 @@ Floats: TypeAlias = NDArray[np.float64]
 FEWEST = 0.5  # rows that a cell must be expected to have for its factor to grow
 TIMID = 3.0  # rows; a factor of fewer is drawn to 1, or it would follow the rows that happen to be there
 MOST, LEAST = 20.0, 1e-4  # a factor's change in one pass
-SMALL = 1e-30  # of a distribution that is not scaled; less, and it is
-NOTHING = 1e-100  # of a distribution; less is lost to rounding
+SMALL, LARGE = 1e-30, 1e30  # of a distribution that is not scaled; beyond, and it is
+NOTHING, HUGE = 1e-100, 1e100  # of a distribution; beyond, it may be lost to rounding
 NEAR = 2**15  # numbers of a batch of rows
 
 
@@ -69,7 +69,7 @@ def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Float
                 part = p[some]
                 part *= wide.take(target.index[some], axis=0)
                 whole = np.einsum("ij->i", part)
-                if whole.min(initial=1.0) <= SMALL:
+                if whole.min(initial=1.0) <= SMALL or whole.max(initial=1.0) >= LARGE:
                     normalise(part, start[some])
                     whole = np.ones(len(part))
                 np.divide(1.0, whole, out=scale[some])
@@ -84,10 +84,11 @@ def multiplied(start: Floats, cells: Sequence[tuple[Ints, Ints]], factors: Seque
     for some in batches(*start.shape):
         p = found[some]
         p[:] = start[some]
-        for (index, _), factor in zip(cells, wide, strict=True):
-            p *= factor.take(index[some], axis=0)
-        whole = np.einsum("ij->i", p)
-        if whole.min(initial=1.0) > NOTHING:
+        with np.errstate(over="ignore", invalid="ignore"):  # then it is done step by step
+            for (index, _), factor in zip(cells, wide, strict=True):
+                p *= factor.take(index[some], axis=0)
+            whole = np.einsum("ij->i", p)
+        if whole.min(initial=1.0) > NOTHING and whole.max(initial=1.0) < HUGE:
             p *= (1.0 / whole)[:, None]
             continue
         p[:] = start[some]  # step by step: a factor that leaves a row nothing is left out

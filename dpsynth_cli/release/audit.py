@@ -13,7 +13,7 @@ from typing import Any
 
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.numbers import exact
-from dpsynth_cli.release.profile import profile
+from dpsynth_cli.release.profile import allows, profile
 from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
@@ -36,7 +36,9 @@ STREAM = {
 PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
 )
+LARGE_EPSILON = 10
 LARGE_DELTA = Fraction(1, 10**4)
+FEW_ROWS = 30
 CONFIDENTIAL = ("input", "files", "ledger", "utility", "groups", "problems")
 REQUIRED = (
     "publishable",
@@ -147,7 +149,7 @@ def public_audit(
         "dpsynth_audit": VERSION,
         "publishable": True,
         "release": header["release"],
-        "guarantee": guarantee(spec) | {"profile": profile(spec.privacy)},
+        "guarantee": guarantee(spec) | {"allows": allows(spec.privacy), "profile": profile(spec.privacy)},
         "budget": dict(budget) | {"charges": list(charges), "ledger": header["ledger"]},
         "mechanism": {
             "name": spec.mechanism.name,
@@ -176,12 +178,35 @@ def public_audit(
 
 def warnings(spec: Spec) -> list[str]:
     """What is wrong with the guarantee itself, from the spec alone."""
-    delta = spec.privacy.delta
-    if delta is None or delta <= LARGE_DELTA:
+    epsilon, delta, rows = spec.privacy.epsilon, spec.privacy.delta, spec.domain.rows_hint
+    found = []
+    if epsilon is not None and epsilon > LARGE_EPSILON:
+        weak = "is large, and protects a row little or not at all"
+        found.append(f"epsilon = {exact(epsilon)} {weak}: {allows(spec.privacy)}")
+    if delta is None:
+        return found
+    too_many = rows is not None and delta * rows > 1
+    if delta > LARGE_DELTA or too_many:
+        beyond = f" With about {rows:,} rows it is above one over their number." if too_many else ""
+        found.append(
+            f"delta = {exact(delta)} is large: with about that chance a row may be told outright. It should "
+            f"be far below one over the number of rows.{beyond}"
+        )
+    return found
+
+
+def few_rows(total: int, rows: int) -> list[str]:
+    """What to think of a table that has next to no rows; both numbers are public."""
+    if total >= FEW_ROWS:
         return []
+    if rows == 0:
+        return [
+            "The synthetic table has no rows: the number of rows, with its noise, is not above 0. The input "
+            "is too small for this epsilon. Take more rows or more epsilon, or do not release it."
+        ]
     return [
-        f"delta = {exact(delta)} is large: with about that chance a row may be told outright. It should be "
-        "far below one over the number of rows."
+        f"The number of rows, with its noise, is {max(total, 0):,}: so few that noise is most of what the "
+        "synthetic table shows. Do not rely on it."
     ]
 
 
@@ -197,6 +222,20 @@ def steward_audit(
     private = {"publishable": False, "input": input_path, "files": dict(files), "ledger": dict(ledger)}
     measured = {"utility": utility, "problems": problems}
     return dict(public) | private | {key: dict(value) for key, value in measured.items() if value is not None}
+
+
+def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """An audit without what is confidential.
+
+    >>> public_part({"publishable": False, "input": "/secret", "utility": {}, "release": {}})
+    {'publishable': True, 'release': {}}
+    """
+    return {key: value for key, value in audit.items() if key not in CONFIDENTIAL} | {"publishable": True}
+
+
+def bound_words(bound: float) -> str:
+    """A bound as it should be read: W1 in the unit cube is never more than 1."""
+    return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

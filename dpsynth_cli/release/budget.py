@@ -10,7 +10,7 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
+from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit
 
 LARGEST_EPSILON = 1_000_000
 LARGEST_NOISE = 10**6  # rows

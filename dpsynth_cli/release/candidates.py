@@ -62,8 +62,8 @@ def candidates(spec: Spec) -> dict[str, Spec]:
     found = {spec.mechanism.name: spec}
     section = {"strata": spec.domain.strata} if spec.domain.strata else {}
     for name, mechanism in mechanisms().items():
-        if name in found or mechanism.stream or not mechanism.private(mechanism.params()):
-            continue
+        if name in (*found, "auto") or mechanism.stream or not mechanism.private(mechanism.params()):
+            continue  # auto is one of the others
         try:
             found[name] = from_document(spec.effective | {"mechanism": {"name": name} | section})
         except UsageError:  # it does not take these columns, this relation, these strata

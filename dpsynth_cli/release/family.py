@@ -16,11 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.questions import Floats, Ints
 from dpsynth_cli.release import dependence
 from dpsynth_cli.spec.spec import Spec
@@ -105,7 +103,7 @@ def _table(spec: Spec, rows: int, name: str) -> Table:
             share = min(0.97, member.missing * rng.uniform(0, 2))
             hidden = shared if member.together else rng.random(rows)
             codes[column.name][hidden < share] = column.size
-    return Table(_keeping(codes, spec, rows, rng), rows)
+    return Table(spec.keeper.kept(codes, rng), rows)
 
 
 def _codes(column: Column, u: Floats, member: Member, rng: Generator) -> Ints:
@@ -115,25 +113,3 @@ def _codes(column: Column, u: Floats, member: Member, rng: Generator) -> Ints:
         return np.asarray(rng.permutation(column.size)[np.searchsorted(ends[:-1], u)], np.int64)
     x = member.curve(np.clip(u, 1e-9, 1 - 1e-9), rng)
     return np.asarray(np.clip(np.floor(x * column.size), 0, column.size - 1), np.int64)
-
-
-def _keeping(codes: dict[str, Ints], spec: Spec, rows: int, rng: Generator) -> dict[str, Ints]:
-    """Rows that break a rule of the spec become copies of rows that do not."""
-    written = getattr(spec.params, "rules", None)
-    rules = Rules(written, spec.domain) if written else None
-    if not rules:
-        return codes
-    broken = np.zeros(rows, bool)
-    for rule in rules.rules:
-        inside = [_within(codes[c], ranges) for c, ranges in zip(rule.columns, rule.codes, strict=True)]
-        broken |= inside[0] & inside[1]
-    good = np.flatnonzero(~broken)
-    if not len(good):
-        return codes | {name: np.full(rows, code) for name, code in (rules.possible_row({}) or {}).items()}
-    source = np.arange(rows)
-    source[broken] = rng.choice(good, int(broken.sum()))
-    return {name: values[source] for name, values in codes.items()}
-
-
-def _within(codes: Ints, ranges: tuple[tuple[int, int], ...]) -> NDArray[np.bool_]:
-    return np.asarray(np.any([(codes >= first) & (codes < end) for first, end in ranges], axis=0))

@@ -19,7 +19,9 @@ from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.journal import refunding
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
+from dpsynth_cli.release.replaced import check_free
 from dpsynth_cli.release.synthesis import Receipt, about
+from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.release.write import write_table
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
@@ -28,9 +30,12 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 
 
-def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume: bool = False) -> Receipt:
+def release(
+    spec: Spec, ledger: Ledger, progress: Progress = no_progress, request: Request | None = None
+) -> Receipt:
     """Groups, their centres or rows drawn from them, and the audits; recorded in the ledger as unbounded."""
-    if resume:
+    request = request or Request()
+    if request.resume:
         raise UsageError(
             "a release by groups is made at once: there is nothing to resume.",
             next_step="Run it again without --resume; the ledger records it again.",
@@ -42,6 +47,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
         )
     files = Files.of(spec)
     files.check_writable()
+    check_free(files, request.replace)
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         refuse_junk(spec, scan)
         release_id = secrets.token_hex(16)
@@ -61,7 +67,15 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
             problems = for_the_steward(counted, spec.domain)
             count, blocks = found.released(spec.params.output, spec.rows)
             made = Sample(SAMPLE_ROWS)
-            pending = write_table(files.path, spec.domain.columns, made.watching(blocks), count, release_id)
+            pending = write_table(
+                files.path,
+                spec.domain.columns,
+                made.watching(blocks),
+                count,
+                release_id,
+                spec.csv,
+                fillers=spec.fillers,
+            )
             try:
                 output = {
                     "file": files.output_name,
@@ -73,7 +87,7 @@ def release(spec: Spec, ledger: Ledger, progress: Progress = no_progress, resume
                 public = audit.groups_audit(spec, about(spec, release_id), recorded, output)
                 named = files.named(transcript=False)
                 real = partial(scanned, scan, spec.domain, SAMPLE_ROWS, progress)
-                useful = utility(spec, real, made, progress)
+                useful = utility(spec, real, made, progress, problems)
                 charged = ledger.receipt(spec.privacy.dataset, release_id)
                 steward = audit.steward_audit(public, spec.input, named, charged, useful, problems)
                 steward["groups"] = found.for_the_steward()

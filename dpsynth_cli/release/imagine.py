@@ -19,6 +19,7 @@ from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.family import family
+from dpsynth_cli.release.recode import recoded
 from dpsynth_cli.release.synthesis import run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
@@ -62,14 +63,21 @@ class _ScaledUp:
     """The rows of a table, as if there were `rows` of them; how often they were passed over, and how long."""
 
     table: Table
-    omega: Domain
+    omega: Domain  # of the table
     rows: int
     passes: int = 0
     seconds: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.codes, self.asked = self.table, self.omega
+
+    def declare(self, asked: Domain) -> None:
+        """The rows in the codes of other bounds and categories."""
+        self.codes, self.asked = recoded(self.table, self.omega, asked), asked
+
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         start = time.process_time()
-        tally = self.table.tally(list(questions), self.omega)
+        tally = self.codes.tally(list(questions), self.asked)
         each = zip(questions, tally.sums(), tally.partial()[1], strict=True)
         answers = [self._scaled(*one) for one in each]
         self.passes, self.seconds = self.passes + 1, self.seconds + time.process_time() - start
@@ -92,7 +100,9 @@ def imagine(spec: Spec, rows: int, table: Table) -> tuple[Imagined, Table]:
     scaled_up = _ScaledUp(table, spec.domain, rows)
     bill = Bill(spec.domain, accountant_of(spec))
     start = time.process_time()
-    model = run(spec, open_curator(scaled_up, bill, system_source(), InMemory()), bill, 0, DRAWN_ROWS).model
+    ask = open_curator(scaled_up, bill, system_source(), InMemory())
+    outcome = run(spec, ask, bill, 0, DRAWN_ROWS, scaled_up.declare)
+    model = outcome.model
     seconds = time.process_time() - start - scaled_up.seconds
     start = time.process_time()
     made = Sample(None)
@@ -101,4 +111,5 @@ def imagine(spec: Spec, rows: int, table: Table) -> tuple[Imagined, Table]:
         made.add(block)
     a_row = (time.process_time() - start) / max(1, count)
     found = Imagined(model, bill.accountant, bill.charges, scaled_up.passes, seconds, a_row)
-    return found, made.table(spec.domain)
+    domain = outcome.found.domain
+    return found, recoded(made.table(domain), domain, spec.domain)

@@ -3,14 +3,14 @@
 begin      charge in the ledger, then the partial transcript beside the output
 record     answers on the disk, then a note of their number and hash in the ledger, then to the mechanism
 commit     hashes of what is published in the ledger
-resume     the same release again after a crash: same answers, same charge, nothing asked twice
+going_on   the same release again after a crash: same answers, same charge, nothing asked twice
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dpsynth_cli.errors import (
@@ -18,7 +18,6 @@ from dpsynth_cli.errors import (
     FileError,
     Interrupted,
     MemoryShort,
-    UsageError,
     VerificationError,
 )
 from dpsynth_cli.numbers import exact
@@ -27,6 +26,7 @@ from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.synthesis import about
 from dpsynth_cli.release.transcript import VERSION, PartialTranscript, Transcript
+from dpsynth_cli.release.unfinished import Request, going_on
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
@@ -41,46 +41,55 @@ class Journal:
         self._noted = self._last_note()
 
     @classmethod
-    def begin(cls, spec: Spec, files: Files, ledger: Ledger) -> Journal:
+    def begin(cls, spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
         """Charge a new release. A failure here leaves nothing charged."""
         release_id = secrets.token_hex(16)
-        with refunding(spec, ledger, release_id, reserving=True):
-            reservation = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
-            header = {
-                "dpsynth_transcript": VERSION,
-                "release": about(spec, release_id),
-                "spec": public_document(spec.effective),
-                "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
-                "ledger": {
-                    "dataset": spec.privacy.dataset,
-                    "hash": reservation.hash,
-                    "charged": str(reservation.charged),
-                    "conversion": reservation.conversion,
-                },
-            }
-            return cls(
-                spec.privacy.dataset, ledger, PartialTranscript.create(files.partial(release_id), header)
-            )
+        path = files.partial(release_id)
+        try:
+            with refunding(spec, ledger, release_id, reserving=True):
+                reservation = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
+                header = {
+                    "dpsynth_transcript": VERSION,
+                    "release": about(spec, release_id),
+                    "spec": public_document(spec.effective),
+                    "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
+                    "ledger": {
+                        "dataset": spec.privacy.dataset,
+                        "hash": reservation.hash,
+                        "charged": str(reservation.charged),
+                        "conversion": reservation.conversion,
+                    },
+                }
+                with closing_on_failure(
+                    PartialTranscript.create(path, header, request.private(spec))
+                ) as made:
+                    return cls(spec.privacy.dataset, ledger, made)
+        except BaseException:
+            with suppress(DpsynthError):
+                if ledger.state(release_id) == "aborted":  # it was given back
+                    path.unlink(missing_ok=True)
+            raise
 
     @classmethod
-    def resume(cls, spec: Spec, files: Files, ledger: Ledger) -> Journal:
-        """The record of a release that was cut off."""
-        partial = _unfinished(spec, files)
-        try:
-            if ledger.state(partial.header["release"]["id"]) not in ("reserved", "drawn", "committed"):
-                raise UsageError(
-                    f"the ledger {ledger.path} does not hold the charge of {partial.path.name}.",
-                    next_step="Name the ledger it was started with: --ledger FILE, or $DPSYNTH_LEDGER.",
-                )
-            with refunding(spec, ledger, partial.header["release"]["id"]):
-                return cls(spec.privacy.dataset, ledger, partial)
-        except BaseException:
-            partial.close()
-            raise
+    def going_on(cls, spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal | None:
+        """The record of the unfinished release that is meant; None if a new one is."""
+        partial = going_on(spec, files, ledger, request)
+        if partial is None:
+            return None
+        with (
+            closing_on_failure(partial),
+            refunding(spec, ledger, partial.header["release"]["id"]),
+        ):
+            return cls(spec.privacy.dataset, ledger, partial)
 
     @property
     def release_id(self) -> str:
         return str(self._partial.header["release"]["id"])
+
+    @property
+    def day(self) -> str:
+        """On which it was begun and charged."""
+        return str(self._partial.header["release"]["day"])
 
     @property
     def seed(self) -> int:
@@ -151,25 +160,13 @@ class Journal:
         return last.number
 
 
-def _unfinished(spec: Spec, files: Files) -> PartialTranscript:
-    """The oldest unfinished release of this output whose process is gone."""
-    other_spec = alive = False
-    for path in files.partials():
-        partial = PartialTranscript.reopen(path)
-        if partial is None:
-            alive = True
-        elif partial.header["spec"] != public_document(spec.effective):
-            other_spec = True
-            partial.close()
-        else:
-            return partial
-    if other_spec:
-        why = "the unfinished release beside it was started with another spec or other options."
-    elif alive:
-        why = "the unfinished release beside it is still running."
-    else:
-        why = "there is no unfinished release beside it."
-    raise UsageError(f"nothing to resume for {files.output_name}: {why}", next_step="")
+@contextmanager
+def closing_on_failure(partial: PartialTranscript) -> Iterator[PartialTranscript]:
+    try:
+        yield partial
+    except BaseException:
+        partial.close()
+        raise
 
 
 @contextmanager

@@ -23,24 +23,52 @@ CONFIDENTIAL = (
     "This was counted in the real rows: it is confidential, for the steward only. Do not publish it, nor "
     "that it was looked at."
 )
+_SIGNS = " (with the signs they have)"
 LOOKED = "Rows were looked at; nothing was charged and nothing was spent."
-LOOKS = {  # by form: what such cells look like, and what to do
-    "currency sign": ("amounts with a currency sign", "write plain numbers, 1234.5"),
-    "percent sign": ("numbers with a percent sign", "write plain numbers, without the sign"),
-    "thousands separators": ("numbers with thousands separators", "write 1234567.5, without them"),
-    "points between thousands": ("numbers with points between thousands", "write 1234567, without them"),
-    "decimal comma": ("numbers with a decimal comma", "write 1234.5, with a point"),
-    "day first": ("dates with the day first (DD/MM/YYYY)", "write YYYY-MM-DD"),
-    "month first": ("dates with the month first (MM/DD/YYYY)", "write YYYY-MM-DD"),
-    "day or month first": ("dates with the day or the month first", "write YYYY-MM-DD"),
-    "not YYYY-MM-DD": ("dates with the year first, but not as YYYY-MM-DD", "write YYYY-MM-DD"),
-    "digits only": ("dates in digits only (YYYYMMDD, seconds, a serial number)", "write YYYY-MM-DD"),
-    "month by name": ("dates with the month by name", "write YYYY-MM-DD"),
-    "encoding": ("labels in another encoding than UTF-8 (Latin-1?)", "convert the file to UTF-8 (iconv)"),
+LOOKS = {  # by form: what such cells look like, and the key of the spec that reads them
+    "currency sign": (
+        "amounts with a currency sign",
+        'declare currency: "$" (the sign they have), and thousands: "," where thousands are parted',
+    ),
+    "percent sign": ("numbers with a percent sign", "declare percent: true"),
+    "thousands separators": (
+        "numbers with thousands separators",
+        'declare thousands: "," (the sign they have)',
+    ),
+    "points between thousands": ("numbers with points between thousands", 'declare thousands: "."'),
+    "decimal comma": (
+        "numbers with a decimal comma",
+        'declare decimal: ",", and thousands: "." where points part thousands',
+    ),
+    "decimal point": (
+        "plain numbers, such as 1234.5",
+        "leave out decimal, thousands, currency and percent",
+    ),
+    "day first": ("dates with the day first (DD/MM/YYYY)", f'declare date: "%d/%m/%Y"{_SIGNS}'),
+    "month first": ("dates with the month first (MM/DD/YYYY)", f'declare date: "%m/%d/%Y"{_SIGNS}'),
+    "day or month first": (
+        "dates with the day or the month first",
+        f'declare date: "%d/%m/%Y" or "%m/%d/%Y"{_SIGNS}',
+    ),
+    "YYYY-MM-DD": ("dates as YYYY-MM-DD", "leave out date"),
+    "not YYYY-MM-DD": (
+        "dates with the year first, but not as YYYY-MM-DD",
+        f'declare date: "%Y/%m/%d"{_SIGNS}',
+    ),
+    "digits only": (
+        "dates in digits only",
+        'declare date: "%Y%m%d" for YYYYMMDD, or type: integer for seconds and serial numbers',
+    ),
+    "month by name": ("dates with the month by name", f'declare date: "%d %b %Y" or "%d %B %Y"{_SIGNS}'),
+    "encoding": (
+        "labels in another encoding than UTF-8",
+        "set csv: {encoding: cp1252} (of Parquet, write the text in UTF-8)",
+    ),
     "other case": ("declared labels in other capitals", "declare the labels as the data spell them"),
     "decimals": ("declared numbers with decimals (1.0 for 1)", "declare them so, or write whole numbers"),
+    "words": ("other words for true and false", "declare them, such as true: [Ja] and false: [Nein]"),
 }
-LABELS = ("encoding", "other case", "decimals")  # of a cell that is meant as a listed label
+LABELS = ("encoding", "other case", "decimals", "words")  # of a cell that is meant as a listed label
 
 
 def for_the_steward(problems: Problems, domain: Domain) -> dict[str, Any]:
@@ -105,7 +133,8 @@ def _parts(counts: Mapping[str, Any], column: Column, rows: int, past: float) ->
         if counts["out of bounds"]:
             parts.append(
                 f"{_part(counts['out of bounds'], rows)} are out of bounds and were moved to a bound; widen "
-                "the bounds by public knowledge, or check the unit"
+                'the bounds by public knowledge, check the unit, or declare missing: ["-9"] where such a '
+                "number means a missing cell"
             )
         if counts["missing"] and not column.nullable and not column.other:
             parts.append(
@@ -163,7 +192,7 @@ def refuse_junk(spec: Spec, scan: Scan, cost: str = LOOKED) -> None:
         if junk(found["columns"][column.name], column) + found["ruined"] > MOST * rows
     ]
     if rows and worst:
-        raise FileError(_refusal(found, spec.domain, worst), cost, NEXT)
+        raise FileError(_refusal(found, spec.domain, worst), cost, NEXT, {"confidential": True})
 
 
 NEXT = "Correct the file or the spec, or release without --strict and strict: true. " + CONFIDENTIAL

@@ -10,7 +10,7 @@ from typing import Any
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.paid import priced_questions, table_counts
 from dpsynth_cli.numbers import exact
-from dpsynth_cli.questions import Ask, Asking, Question
+from dpsynth_cli.questions import Ask, Asking
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
@@ -36,19 +36,6 @@ def share_of(spec: Spec, ask: Ask) -> Fraction:
             next_step="Raise evaluate.epsilon, release fewer columns, or leave it out.",
         ) from None
     return share
-
-
-def part_of(ask: Ask, share: Fraction) -> Asking:
-    """The same `ask`, but its whole budget is a share of the real one."""
-
-    def scaled(question: Question) -> Question:
-        return replace(question, share=question.share * share)
-
-    return Asking(
-        lambda questions: ask([scaled(question) for question in questions]),
-        lambda question: ask.sd(scaled(question)),
-        ask.progress,
-    )
 
 
 def worth(spec: Spec, rows: int) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.evaluate.lines import TARGETS, targets
-from dpsynth_cli.evaluate.metrics import METRICS
+from dpsynth_cli.evaluate.marginals import table_errors
+from dpsynth_cli.evaluate.moments import moment_errors
+from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.evaluate.wasserstein import planes
+from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, planes
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import costs
 from dpsynth_cli.release.family import EXAMPLE
@@ -147,14 +149,13 @@ def _counted(found: Sequence[Imagined]) -> list[str]:
 
 def errors_of(real: Table, made: Table, spec: Spec, only: Iterable[str] = tuple(TARGETS)) -> dict[str, float]:
     """The errors that can be a target, by name, as far as this table has them."""
-    kept = set(only)
-    wanted = {TARGETS[target][1] for target in kept}
-    if len(planes(spec.domain)) != 1:  # several take long
-        wanted.discard("w1_2d")
-    domain = spec.domain
-    compared = {
-        name: metric.compare(real.at_most(metric.most), made.at_most(metric.most), domain)
-        for name, metric in METRICS.items()
-        if name in wanted and metric.fits(domain)
-    }
+    kept, domain = set(only), spec.domain
+    ways = [k for k in (1, 2, 3) if f"tvd{k}" in kept]
+    compared = {"marginals": table_errors(real, made, domain, ways)}
+    if "w1" in kept:
+        compared["w1"] = columns_w1(real, made, domain)
+    if "w1_2d" in kept and len(planes(domain)) == 1:  # several take long
+        compared["w1_2d"] = plane_w1(real, made, domain)
+    if kept & {"mean", "covariance"} and ordered(domain):
+        compared["moments"] = moment_errors(real, made, domain)
     return {name: value for name, value in targets(compared).items() if name in kept and np.isfinite(value)}

@@ -36,6 +36,27 @@ def profile(privacy: Privacy) -> dict[str, Any]:
     }
 
 
+def allows(privacy: Privacy) -> str:
+    """What it allows an attacker, in a sentence: odds, and error rates.
+
+    >>> from dpsynth_cli.spec.privacy import Privacy
+    >>> allows(Privacy(Fraction(1), None, "add_remove", "people")).split(";")[0]
+    'odds of 1 to 1 about one row become at most 2.72 to 1'
+    """
+    odds = math.exp(privacy.budget) if privacy.budget < 20 else math.inf
+    factor = f"{odds:.3g}" if math.isfinite(odds) else f"e^{exact(privacy.budget)}"
+    slack = "" if privacy.delta is None else f", but for a chance of {exact(privacy.delta)}"
+    line = next(line for line in profile(privacy)["attack"] if line["false_positives"] == 0.01)
+    change = {
+        "add_remove": "about a row that is not there finds one that is there",
+        "replace_one": "about what a row says finds what it says",
+    }[privacy.neighbours]
+    return (
+        f"odds of 1 to 1 about one row become at most {factor} to 1{slack}; a test that is wrong 1 % of the "
+        f"time {change} at most {100 * line['true_positives']:.3g} % of the time."
+    )
+
+
 def pure_power(epsilon: float, false_positives: float) -> float:
     """The most true positives that epsilon-differential privacy allows with so many false ones.
 

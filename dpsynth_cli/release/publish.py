@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsynth_cli.disk import lock
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.hashing import sha256
+from dpsynth_cli.hashing import file_sha256, sha256
+from dpsynth_cli.release import replaced
 from dpsynth_cli.spec.spec import Spec
 
 if TYPE_CHECKING:  # what writes tables takes long to import
@@ -59,10 +61,24 @@ class Files:
         """The unfinished transcript of one release: hidden, for its owner only."""
         return self.folder / f".{self.stem}.{release_id}.partial"
 
-    def partials(self) -> list[Path]:
-        """Unfinished releases of this output, oldest first."""
-        found = self.folder.glob(f".{self.stem}.*.partial")
-        return sorted(found, key=lambda path: path.stat().st_mtime)
+    @property
+    def signature(self) -> Path:
+        return self.folder / f"{self.stem}.intoto.jsonl"
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """The folder, for one process at a time; its descriptor."""
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            lock(folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def hashes(self) -> dict[str, str]:
+        """The SHA-256 of the published files that are under their names, as the ledger records them."""
+        named = {"output": self.output, "public_audit": self.public_audit, "transcript": self.transcript}
+        return {key: file_sha256(path) for key, path in named.items() if path is not None and path.exists()}
 
     def named(self, transcript: bool = True) -> dict[str, str]:
         """For the receipt and the steward's audit."""
@@ -123,40 +139,43 @@ def publish(
     steward: bytes,
     public: bytes,
     record: Callable[[dict[str, str]], object],
+    keeps: bool = True,
 ) -> None:
     """Put all files of a release in place together: aside first, then their hashes on record, then renamed.
 
     `record` makes the hashes of what is published durable, in the ledger. The files are `dated` to a time
     before a row was read: how long it took is not told. A release without a
-    transcript leaves none under its name: it would be that of another release. The folder is locked
-    meanwhile, so that two releases of one output never mix their files.
+    transcript leaves none under its name: it would be that of another release. Another release whose files
+    have these names is kept in a folder of its own, unless this replaces it by its nature (`keeps` False:
+    a stream's snapshot). The folder is locked meanwhile, so that two releases of one output never mix
+    their files.
     """
     documents = {} if transcript is None else {files.transcript: (transcript, 0o644)}
     documents |= {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
     hashes = {"output": pending.sha256, "public_audit": sha256(public)}
     if transcript is not None:
         hashes["transcript"] = sha256(transcript)
-    folder = os.open(files.folder, os.O_RDONLY)
     waiting: dict[Path, Path] = {}
     try:
-        lock(folder)
-        for path, (data, mode) in documents.items():
-            temporary = path.with_name(f".{path.name}.{release_id}.tmp")
-            waiting[temporary] = path
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.utime(temporary, (dated, dated))
-        record(hashes)
-        if transcript is None:
-            files.transcript.unlink(missing_ok=True)
-        for temporary, path in waiting.items():
-            os.replace(temporary, path)
-        os.fsync(folder)
-        pending.publish(dated)
+        with files.locked() as folder:
+            for path, (data, mode) in documents.items():
+                temporary = path.with_name(f".{path.name}.{release_id}.tmp")
+                waiting[temporary] = path
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.utime(temporary, (dated, dated))
+            record(hashes)
+            if keeps:
+                replaced.keep(files, release_id)
+            if transcript is None:
+                files.transcript.unlink(missing_ok=True)
+            for temporary, path in waiting.items():
+                os.replace(temporary, path)
+            os.fsync(folder)
+            pending.publish(dated)
     finally:
         pending.discard()
         for temporary in waiting:
             temporary.unlink(missing_ok=True)
-        os.close(folder)

@@ -220,15 +220,25 @@ def _frictionless(column: Column) -> dict[str, Any]:
     kind = {"continuous": "number", "ordinal": "string", "nominal": "string"}.get(column.type, column.type)
     field: dict[str, Any] = {"name": column.name, "type": kind}
     constraints: dict[str, Any] = {"required": not column.nullable}
+    form = column.format
     if column.type == "boolean":
-        field |= {"trueValues": ["true"], "falseValues": ["false"]}
-    elif column.categorical:
+        field |= {"trueValues": list(form.true) or ["true"], "falseValues": list(form.false) or ["false"]}
+    elif column.categories:
         field |= {"categories": list(column.categories), "categoriesOrdered": column.type == "ordinal"}
         constraints["enum"] = list(column.categories)
-    else:
+    elif not column.categorical:
         constraints |= dict(zip(("minimum", "maximum"), column_document(column)["bounds"], strict=True))
-    if column.type == "datetime":
-        field["format"] = "any"
+    if column.type == "datetime" or form.date:
+        field["format"] = form.date or "any"
+    if kind in ("number", "integer") and not form.plain_numbers:
+        signs = {"decimalChar": form.decimal, "groupChar": form.thousands}
+        field |= {name: sign for name, sign in signs.items() if sign}
+        field |= {"bareNumber": False} if form.currency or form.percent else {}
+    if column.labels:
+        meant = zip(column.categories, column.labels, strict=True)
+        field["categories"] = [{"value": value, "label": label} for value, label in meant]
+    if form.missing:
+        field["missingValues"] = list(form.missing)
     return field | {"constraints": constraints}
 
 

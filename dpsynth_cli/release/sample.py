@@ -32,7 +32,7 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
     model = outcome.model
-    spec = replace(spec, output=output)
+    spec = replace(spec.found(outcome.found.domain), output=output)
     files = Files.of(spec)
     if files.output is not None and files.public_audit.exists():
         raise UsageError(

@@ -7,7 +7,6 @@ what DSSE (version 1) says: PAE(type, payload), so that it cannot be taken for a
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import stat
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
-from dpsynth_cli.hashing import canonical, sha256
+from dpsynth_cli.hashing import canonical, file_sha256, sha256
+from dpsynth_cli.release.audit import CONFIDENTIAL
 from dpsynth_cli.release.publish import write_file
 
 if TYPE_CHECKING:  # it takes long to import
@@ -189,7 +189,31 @@ def check(audit: Path, key_path: Path, output: Path | None = None, transcript: P
     # Only now is the payload read.
     if payload != canonical(statement(public_audit, output, transcript)):
         raise VerificationError(f"the files are not those that were signed in {path}.", "")
+    # The steward's copy is checked beside it, and is not signed: it must be about the same release.
+    if _public_part(audit) != _public_part(public_audit):
+        raise VerificationError(f"{audit} is not of the release that was signed in {path}.", "")
     return f"the signature: of {key_path.name} ({key_id(key)[:16]}), over these files and this audit"
+
+
+def named_keys(audit: Path) -> tuple[str, list[str]] | None:
+    """The signature beside an audit, if there is one, and the keys that it names; nothing is checked."""
+    path = envelope_of(audit)
+    if not path.exists():
+        return None
+    try:
+        signatures = json.loads(_read(path, "signature"))["signatures"]
+        return path.name, [str(one["keyid"]) for one in signatures]
+    except (ValueError, KeyError, TypeError):
+        return path.name, []
+
+
+def _public_part(audit: Path) -> dict[str, Any]:
+    """What both copies of an audit have."""
+    try:
+        said = json.loads(_read(audit, "audit"))
+        return {key: said[key] for key in said if key not in (*CONFIDENTIAL, "publishable")}
+    except (ValueError, TypeError):
+        raise VerificationError(f"{audit} is not an audit.", "") from None
 
 
 def envelope_of(audit: Path) -> Path:
@@ -211,11 +235,7 @@ def _stem(audit: Path) -> str:
 
 def _digest(path: Path) -> str:
     try:
-        with open(path, "rb") as file:
-            digest = hashlib.sha256()
-            while block := file.read(1 << 20):
-                digest.update(block)
-            return digest.hexdigest()
+        return file_sha256(path)
     except OSError as error:
         raise FileError(f"cannot read the file {path}: {error.strerror}.", "") from None
 

@@ -13,17 +13,13 @@ transcript, and making it again costs nothing.
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.errors import (
-    NOTHING_SPENT,
-    BudgetError,
     DpsynthError,
     FileError,
     Interrupted,
@@ -33,59 +29,31 @@ from dpsynth_cli.errors import (
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
-from dpsynth_cli.release.budget import accountant_of, cost_of
+from dpsynth_cli.release.dataset import other_dataset
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
+from dpsynth_cli.release.stream_place import check, loaded
 from dpsynth_cli.release.stream_snapshot import rebuilt
+from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.declared import declared_dataset
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
 from dpsynth_cli.trusted.stream.step import read_batch
 
+__all__ = ["init", "publish", "push", "status"]
+
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
-FIXED = ("name", "rows_hint", "privacy", "mechanism", "columns", "csv")  # for the life of a stream
 
 
 # --- the commands ------------------------------------------------------------------------------------
-
-
-def init(spec: Spec, ledger: Ledger) -> tuple[Status, bool]:
-    """Charge the stream once, for its whole life; whether it was charged now.
-
-    The state, with the stream's id, is on the disk before the charge: so a second `init` after a crash goes
-    on with the same stream, and never charges twice.
-    """
-    check(spec)
-    store = _store(spec, ledger)
-    ledger.create()
-    with store.locked():
-        if store.path.exists() and store.uncommitted() is None:
-            return status_of(spec, store, _loaded(spec, store)), False
-        state = store.uncommitted()
-        if state is not None and state.spec == _fixed(spec):
-            _check_alive(spec, ledger, state)
-        if state is None or state.spec != _fixed(spec):
-            state = StreamState(
-                secrets.token_hex(16),
-                secrets.token_hex(32),
-                _fixed(spec),
-                secrets.randbits(63) if spec.seed is None else spec.seed,
-            )
-            store.begin(state)
-        try:
-            state.ledger = _charge(spec, ledger, state)
-        except BudgetError:
-            store.discard()
-            raise
-        store.commit(state)
-        return status_of(spec, store, state), True
 
 
 def push(
@@ -99,12 +67,15 @@ def push(
     check(spec)
     if not 0 < len(batch_id) <= 200 or not batch_id.isprintable():
         raise UsageError("the batch id must be one line of 1 to 200 printable characters.", NOT_COUNTED)
-    store = _store(spec, ledger)
+    store = Store.of(spec.name, ledger)
     with store.locked():
-        state = _loaded(spec, store)
+        state = loaded(spec, store)
         if batch_id in state.batches:
             return replace(status_of(spec, store, state), counted=False), {}
         _check_published(spec, ledger, state)
+        declared = declared_dataset(batch)
+        if declared not in (None, spec.privacy.dataset):
+            raise other_dataset(batch, str(declared), spec, NOT_COUNTED)
         counted = Problems.of(column.name for column in spec.domain)
         try:
             with closing(open_scan(batch, spec.domain.columns, spec.csv)) as scan:
@@ -143,9 +114,9 @@ def publish(
     check(spec)
     files = Files.of(spec)
     files.check_writable()
-    store = _store(spec, ledger)
+    store = Store.of(spec.name, ledger)
     with store.locked():
-        state = _loaded(spec, store)
+        state = loaded(spec, store)
         _check_published(spec, ledger, state)
         if not state.release:
             raise UsageError(
@@ -153,6 +124,7 @@ def publish(
                 "Nothing was published.",
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
+        _check_own(files, state)
         transcript = _transcript(spec, ledger, state)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
@@ -178,6 +150,7 @@ def publish(
                 audit.as_text(steward),
                 audit.as_text(public),
                 record,
+                keeps=False,
             )
         except OSError as error:
             raise FileError(
@@ -193,91 +166,9 @@ def publish(
 def status(spec: Spec, ledger: Ledger) -> Status:
     """Where the stream stands."""
     check(spec)
-    store = _store(spec, ledger)
+    store = Store.of(spec.name, ledger)
     with store.locked():
-        return status_of(spec, store, _loaded(spec, store))
-
-
-def check(spec: Spec) -> None:
-    """Refuse, before anything else, what is no stream."""
-    if not spec.mechanism.stream:
-        raise UsageError(
-            f"{_at(spec, 'mechanism.name')}: {spec.mechanism.name} releases a whole table.",
-            next_step="For a stream, set mechanism.name to online; for a table: dpsynth release SPEC",
-        )
-    if spec.params.algorithm == "sparse" and spec.privacy.delta is not None:
-        raise UsageError(
-            f"{_at(spec, 'privacy.delta')}: sparse counting has pure epsilon only: its checks against a "
-            "threshold gain nothing from a delta.",
-            next_step="Leave out privacy.delta, or set mechanism.algorithm to blocks.",
-        )
-    if spec.evaluation.epsilon is not None:
-        raise UsageError(
-            f"{_at(spec, 'evaluate.epsilon')}: a stream has no rows to go back to for a paid evaluation.",
-            next_step="Leave out evaluate.epsilon.",
-        )
-    accountant_of(spec)
-
-
-def _at(spec: Spec, key: str) -> str:
-    """Where the spec says it."""
-    return spec.places.get(key, key)
-
-
-# --- the stream's place ------------------------------------------------------------------------------
-
-
-def _store(spec: Spec, ledger: Ledger) -> Store:
-    """The state is kept beside the ledger: as private as that, and away from what is published."""
-    return Store(Path(f"{ledger.path}.streams") / f"{spec.name}.state", ledger)
-
-
-def _fixed(spec: Spec) -> dict[str, Any]:
-    """What may not change while a stream goes on; the output, rows and seed of a snapshot may."""
-    document = json.loads(canonical({key: spec.effective[key] for key in FIXED}))
-    return dict(document)
-
-
-def _loaded(spec: Spec, store: Store) -> StreamState:
-    state = store.load() if store.uncommitted() is None else None
-    if state is None:
-        raise UsageError(
-            f"there is no stream {spec.name} in {store.path.parent}.",
-            NOTHING_SPENT,
-            "Start it with: dpsynth stream init SPEC. Or name its ledger: --ledger FILE, or $DPSYNTH_LEDGER.",
-        )
-    changed = [key for key in FIXED if state.spec[key] != _fixed(spec)[key]]
-    if changed:
-        raise UsageError(
-            f"the stream {spec.name} was started with another {' and '.join(changed)}.",
-            "Nothing was read and nothing more was spent.",
-            "Undo the change, or start a stream of another name, with a budget of its own.",
-        )
-    _check_alive(spec, store.ledger, state)
-    return state
-
-
-def _check_alive(spec: Spec, ledger: Ledger, state: StreamState) -> None:
-    """Refuse a stream that was aborted: its charge may have been given back, and spent on something else."""
-    if ledger.state(state.stream_id) == "aborted":
-        raise BudgetError(
-            f"the stream {spec.name} was aborted in the ledger {ledger.path}: nothing pays for it any more.",
-            "Nothing was read, published or spent.",
-            "Start a stream of another name, with a budget of its own. See what was recorded: "
-            "dpsynth budget log",
-        )
-
-
-def _charge(spec: Spec, ledger: Ledger, state: StreamState) -> dict[str, Any]:
-    """Reserve the whole budget, unless a cut-off `init` has; what audits say about it."""
-    privacy = spec.privacy
-    if ledger.state(state.stream_id) is not None:
-        said = ledger.find(state.stream_id)[0].payload
-        charged, conversion = said.get("charged", said["amount"]), said.get("conversion")
-    else:
-        reservation = ledger.reserve(privacy.dataset, state.stream_id, spec.name, cost_of(spec))
-        charged, conversion = reservation.charged, reservation.conversion
-    return {"dataset": privacy.dataset, "charged": str(charged), "conversion": conversion}
+        return status_of(spec, store, loaded(spec, store))
 
 
 def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
@@ -309,6 +200,22 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
     }
     answers = [answer for _, _, answers in state.blocks for answer in answers]
     return Transcript(json.loads(canonical(header)), tuple(answers))
+
+
+def _check_own(files: Files, state: StreamState) -> None:
+    """A snapshot replaces the one before, and nothing else."""
+    try:
+        chosen = json.loads(files.public_audit.read_bytes())["mechanism"]["chosen"]
+    except (OSError, ValueError):
+        return
+    except (KeyError, TypeError):
+        chosen = {}
+    if chosen.get("stream") != state.stream_id:
+        raise UsageError(
+            f"{files.output or files.public_audit} is the release of something else than this stream.",
+            "Nothing was published.",
+            "Choose another --output, or move those files away.",
+        )
 
 
 def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:

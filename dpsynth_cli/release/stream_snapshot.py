@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
+from dpsynth_cli.mechanisms.search.find import Found
 from dpsynth_cli.questions import Answer, Model, Question, Total, as_json
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.synthesis import Outcome, check_paid_for
@@ -33,11 +34,13 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     if left:
         raise VerificationError("the transcript has answers that belong to no block.", "")
     model, bill = model_of(spec, release, stream["clock"], parts)
+    model = spec.keeper.model(model)
     accountant = accountant_of(spec)
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
-    return Outcome(replace(model, facts=facts | model.facts), accountant, bill)
+    found = Found(spec.domain, Fraction(0))
+    return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
 
 
 def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:

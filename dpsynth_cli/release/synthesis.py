@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
+from dpsynth_cli.release.found import found_columns
+from dpsynth_cli.release.parts import part_of
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
@@ -42,12 +46,13 @@ def no_watch(block: Block) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a mechanism made of its answers and what they cost; and a paid evaluation, if the spec has one,
-    with its answers."""
+    """What a mechanism made of its answers and what they cost; what was found of private columns before; and
+    a paid evaluation, if the spec has one, with its answers."""
 
     model: Model
     accountant: Accountant
     charges: Sequence[Charge]
+    found: Found
     paid: Paid | None = None
     answers: Sequence[Answer] = ()
 
@@ -64,60 +69,67 @@ class Receipt:
     problems: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # for the steward: cells not as declared
+    continued: bool = False  # it was begun, and charged, before
 
     def table(self) -> pd.DataFrame:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        return read_frame(self.files["output"], from_document(self.public["spec"]).domain)
+        from dpsynth_cli.release.frame import read_frame
+
+        made = from_document(self.public["spec"])
+        return read_frame(self.files["output"], made.released, made.csv)
 
 
-def read_frame(path: str, omega: Domain) -> pd.DataFrame:
-    """A synthetic file as a pandas data frame, with the declared types."""
-    import pandas as pd
-
-    if path.endswith(".parquet"):
-        return pd.read_parquet(path)
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False).replace("", None)
-    kinds = {"integer": "Int64", "continuous": "float64", "boolean": "boolean"}
-    for column in omega:
-        cells = frame[column.name]
-        if column.type in ("date", "datetime"):
-            frame[column.name] = pd.to_datetime(cells, format="ISO8601")
-        elif column.type == "boolean":
-            frame[column.name] = cells.map({"true": True, "false": False}).astype("boolean")
-        elif column.type in kinds:
-            frame[column.name] = pd.to_numeric(cells).astype(kinds[column.type])
-    return frame
-
-
-def run(spec: Spec, ask: Ask, bill: Bill, seed: int, most: int | None = None) -> Outcome:
-    """The mechanism, then the paid evaluation: both ask through the same `ask`, out of one budget.
+def run(
+    spec: Spec,
+    ask: Ask,
+    bill: Bill,
+    seed: int,
+    most: int | None = None,
+    declare: Declare = lambda omega: None,
+) -> Outcome:
+    """What the steward does not know of the columns, then the mechanism, then the paid evaluation: all ask
+    through the same `ask`, out of one budget. `declare` is told what columns are from then on.
 
     The evaluation is about the synthetic rows, which follow from the model and the seed; where they are only
     imagined, about `most` of them.
     """
+
+    def declared(omega: Domain) -> None:
+        bill.declare(omega)
+        declare(omega)
+
     try:
+        found = find(ask, declared, spec.domain, spec.privacy.share_of_search)
+        spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
-            model = spec.mechanism.run(ask, spec.domain, spec.params, spec.split)
-            return Outcome(model, bill.accountant, bill.charges)
+            model = _model(spec, ask, rest, found)
+            return Outcome(model, bill.accountant, bill.charges, found)
         from dpsynth_cli.evaluate.paid import paid_questions
-        from dpsynth_cli.release.paid import part_of, share_of
+        from dpsynth_cli.release.paid import share_of
 
         share = share_of(spec, ask)
-        model = spec.mechanism.run(part_of(ask, 1 - share), spec.domain, spec.params, spec.split)
+        model = _model(spec, ask, rest - share, found)
         rows = rows_of(spec, model) if most is None else min(most, rows_of(spec, model))
 
         def rows_again() -> Iterator[Block]:
             return model.draw(rows, np.random.default_rng(seed))
 
         paid = paid_questions(spec.domain, share, rows_again, rows, model.total)
-        return Outcome(model, bill.accountant, bill.charges, paid, ask(paid.questions))
+        return Outcome(model, bill.accountant, bill.charges, found, paid, ask(paid.questions))
     except TranscriptMismatch:
         raise VerificationError(
             "the recorded answers do not fit what the mechanism asks: another version or spec made them.",
             "",
         ) from None
+
+
+def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
+    """The mechanism's, for a share of the budget."""
+    own = ask if share == 1 else part_of(ask, share)
+    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
+    return replace(model, notes=(*found.notes, *model.notes))
 
 
 def compose(
@@ -133,13 +145,14 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
+    spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
     pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
     output = {
         "file": files.output_name,
         "rows": rows,
-        "columns": [column.name for column in spec.domain],
+        "columns": [column.name for column in spec.released],
         "sha256": pending.sha256,
     }
     data = transcript.as_bytes()
@@ -150,10 +163,12 @@ def compose(
         [charge.as_json() for charge in outcome.charges],
         output,
         {"file": files.transcript.name, "sha256": sha256(data)},
-        model.notes,
+        [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
         paper_bound(spec, model.total),
     )
+    if outcome.found.facts:
+        public["found"] = found_columns(outcome.found)
     if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 
@@ -188,7 +203,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    return write_table(path, spec.domain.columns, watched(), rows, tag)
+    relations = spec.stated.relations
+    return write_table(path, spec.made, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

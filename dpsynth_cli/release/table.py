@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
+from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.journal import Journal, refunding
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
+from dpsynth_cli.release.replaced import check_free
 from dpsynth_cli.release.synthesis import Receipt, compose, run
+from dpsynth_cli.release.unfinished import Request, refuse_running
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
@@ -32,35 +35,55 @@ def release(
     ledger: Ledger,
     progress: Progress = no_progress,
     engine: Engine | None = None,
-    resume: bool = False,
+    request: Request | None = None,
 ) -> Receipt:
     """Spend the budget once: synthetic file, transcript, audits.
 
     The ledger holds the charge before the first row is read. Until then any failure gives it back;
-    after that it stays spent, and `resume` finishes from the answers already on the disk: same answers, same
-    charge, nothing asked twice. A strict spec has the first rows looked at before the charge.
+    after that it stays spent, and the same command goes on with the answers already on the disk: same
+    answers, same charge, nothing asked twice. A strict spec has the first rows looked at before the charge.
     """
     _check_whole(spec)
     accountant_of(spec)
+    request = request or Request()
     files = Files.of(spec)
     files.check_writable()
     engine = engine or Engine(sum_over, watches=True, counts=True)
-    if resume:
+    journal = Journal.going_on(spec, files, ledger, request)
+    if journal is not None:
+        request.say(
+            f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing is "
+            "charged."
+        )
         with (
-            closing(Journal.resume(spec, files, ledger)) as journal,
-            closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan,
+            closing(journal),
             refunding(spec, ledger, journal.release_id, journal),
+            closing(_opened(spec)) as scan,
         ):
             engine.check(scan)
-            return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
-    with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
+            receipt = _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+            return replace(receipt, continued=True)
+    check_free(files, request.replace)
+    with closing(_opened(spec)) as scan:
         engine.check(scan)
         refuse_junk(spec, scan)
         with (
-            closing(Journal.begin(spec, files, ledger)) as journal,
+            closing(_begun(spec, files, ledger, request)) as journal,
             refunding(spec, ledger, journal.release_id, journal),
         ):
             return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+
+
+def _opened(spec: Spec) -> Scan:
+    """The input with columns as they are asked first: private ones as wide as they may be."""
+    return open_scan(spec.input, outer(spec.domain).columns, spec.csv)
+
+
+def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
+    """Charge it, unless another process has begun the same release meanwhile."""
+    with files.locked():
+        refuse_running(spec, files, ledger, request)
+        return Journal.begin(spec, files, ledger, request)
 
 
 def _check_whole(spec: Spec) -> None:
@@ -84,10 +107,11 @@ def _ask_and_publish(
     engine: Engine,
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
-    passes = Passes(scan, spec.domain, engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
+    passes = Passes(scan, outer(spec.domain), engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
-    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed)
+    outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
+    spec = spec.found(outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
@@ -96,8 +120,8 @@ def _ask_and_publish(
     # Publish: the steward's copy has what was measured on real rows; all files in place together.
     try:
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
-        useful = utility(spec, passes.sampled, made, progress)
         problems = for_the_steward(passes.problems, spec.domain)
+        useful = utility(spec, passes.sampled, made, progress, problems)
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,

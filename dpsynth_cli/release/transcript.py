@@ -27,6 +27,7 @@ from dpsynth_cli.questions import Answer, Ints, about, as_json
 
 VERSION = 1
 KEY = b"dpsynth"
+PRIVATE_KEY = b"dpsynth-private"  # in an unfinished transcript only
 FIELDS = [pa.field("value", pa.int64(), nullable=False)]
 
 
@@ -71,22 +72,36 @@ def load(path: Path) -> tuple[Transcript, str]:
 
 
 class PartialTranscript:
-    """The unfinished transcript of a release that is under way; locked while its process lives."""
+    """The unfinished transcript of a release that is under way; locked while its process lives.
 
-    def __init__(self, path: Path, file: BinaryIO, header: dict[str, Any], answers: list[tuple[Any, Answer]]):
-        self.path, self.header, self.answers = path, header, answers
+    `header` is what will be published; `private` is what the steward's side must know to go on: where the
+    input is and what was typed. It is never published.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        file: BinaryIO,
+        header: dict[str, Any],
+        private: dict[str, Any],
+        answers: list[tuple[Any, Answer]],
+    ):
+        self.path, self.header, self.private, self.answers = path, header, private, answers
         self._file = file
         self._writer: Any = None
         self._hashed = [hashlib.sha256()]  # of no answer, of the first, of the first two, ...
 
     @classmethod
-    def create(cls, path: Path, header: dict[str, Any]) -> PartialTranscript:
+    def create(
+        cls, path: Path, header: dict[str, Any], private: dict[str, Any] | None = None
+    ) -> PartialTranscript:
         """A new one, for its owner only; under its name once it has its header, and locked."""
         new = path.with_name(f"{path.name}.new")
         file = os.fdopen(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
         try:
             lock(file)
-            partial = cls(path, file, json.loads(canonical(header)), [])  # as a reopened one has it
+            said, kept = json.loads(canonical(header)), json.loads(canonical(private or {}))
+            partial = cls(path, file, said, kept, [])  # as a reopened one has it
             partial._start()
             os.rename(new, path)
         except BaseException:
@@ -105,13 +120,20 @@ class PartialTranscript:
         if not lock(file, wait=False):
             file.close()
             return None
-        header, answers = _read_stream(file)
+        header, private, answers = _read_stream(file)
         # Renamed over meanwhile: the lock is on a file that is no longer this one.
         moved = not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino
         if header is None or moved:
             file.close()
             return None
-        return cls(path, file, header, answers)
+        return cls(path, file, header, private, answers)
+
+    @staticmethod
+    def peek(path: Path) -> tuple[dict[str, Any], dict[str, Any], int] | None:
+        """What it says and how many answers it has, whether or not its process is alive; None: no header."""
+        with open(path, "rb") as file:
+            header, private, answers = _read_stream(file)
+        return None if header is None else (header, private, len(answers))
 
     def record(self, question: Any, answer: Answer) -> None:
         """Append an answer; on the disk when this returns."""
@@ -143,7 +165,8 @@ class PartialTranscript:
         self._file.close()
 
     def _start(self) -> None:
-        schema = pa.schema(FIELDS, metadata={KEY: canonical(self.header)})
+        said = {KEY: canonical(self.header), PRIVATE_KEY: canonical(self.private)}
+        schema = pa.schema(FIELDS, metadata=said)
         self._writer = ipc.new_stream(self._file, schema)
         # An empty batch, because Arrow writes the header with the first one.
         self._writer.write_batch(_values(np.zeros(0, np.int64)))
@@ -152,7 +175,7 @@ class PartialTranscript:
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".rewrite")
         fresh.unlink(missing_ok=True)
-        other = PartialTranscript.create(fresh, self.header)
+        other = PartialTranscript.create(fresh, self.header, self.private)
         for question, answer in self.answers:
             other._append(question, answer)
         other._sync()
@@ -169,14 +192,17 @@ class PartialTranscript:
         os.fsync(self._file.fileno())
 
 
-def _read_stream(file: BinaryIO) -> tuple[dict[str, Any] | None, list[tuple[Any, Answer]]]:
-    """The header and the complete answers; whatever is torn at the end is left out."""
+def _read_stream(
+    file: BinaryIO,
+) -> tuple[dict[str, Any] | None, dict[str, Any], list[tuple[Any, Answer]]]:
+    """The header, what is private and the complete answers; whatever is torn at the end is left out."""
     answers: list[tuple[Any, Answer]] = []
     try:
         reader = ipc.open_stream(io.BytesIO(file.read()))
         header = json.loads(reader.schema.metadata[KEY])
+        private = json.loads(reader.schema.metadata.get(PRIVATE_KEY, b"{}"))
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
-        return None, []
+        return None, {}, []
     try:
         while True:
             got = reader.read_next_batch_with_custom_metadata()
@@ -184,7 +210,7 @@ def _read_stream(file: BinaryIO) -> tuple[dict[str, Any] | None, list[tuple[Any,
                 continue  # the empty one behind the header
             answers.append(_answer(json.loads(got.custom_metadata[KEY]), got.batch))
     except (StopIteration, pa.ArrowException, OSError, ValueError, KeyError, TypeError):
-        return header, answers
+        return header, private, answers
 
 
 def _batch(answer: Answer) -> pa.RecordBatch:

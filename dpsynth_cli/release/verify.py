@@ -25,7 +25,7 @@ def verify(
     audit_path: Path,
     output: Path | None = None,
     transcript: Path | None = None,
-    ledger: str | None = None,
+    ledger: Ledger | str | None = None,
     key: Path | None = None,
     progress: Progress = no_progress,
 ) -> list[str]:
@@ -64,7 +64,7 @@ def verify(
 
 
 def _verify_groups(
-    audit_path: Path, audit: dict[str, Any], output: Path | None, ledger: str | None
+    audit_path: Path, audit: dict[str, Any], output: Path | None, ledger: Ledger | str | None
 ) -> list[str]:
     """A release by groups has no transcript: its words must follow from its spec, its bytes are compared."""
     try:
@@ -151,25 +151,25 @@ def _differences(given: dict[str, Any], rebuilt: dict[str, Any]) -> list[str]:
     return [key for key in keys if key != "publishable" and given.get(key) != rebuilt.get(key)]
 
 
-def _check_ledger(audit: dict[str, Any], option: str | None, hashes: dict[str, str]) -> list[str]:
+def _check_ledger(audit: dict[str, Any], option: Ledger | str | None, hashes: dict[str, str]) -> list[str]:
     """The ledger is whole and holds these hashes of what was published, and that of the output."""
-    path = ledger_path(option)
+    ledger = option if isinstance(option, Ledger) else Ledger(ledger_path(option))
+    path = ledger.path
     own, release_id = audit["budget"]["ledger"]["hash"], audit["release"]["id"]
-    if not path.exists():
+    if not ledger.exists():
         if option is not None:
             raise FileError(f"there is no ledger {path}.", "")
         return ["the ledger: not on this machine, not checked"]
-    with Ledger(path) as ledger:
-        entries = ledger.find(release_id)
-        if not entries and option is None:
-            return [f"the ledger: {path} does not know this release, not checked"]
-        problems = ledger.verify(own)
-        if problems:
-            raise VerificationError(
-                f"the ledger {path} was changed: {problems[0]}",
-                "",
-                f"See all: dpsynth budget verify --ledger {path}",
-            )
+    entries = ledger.find(release_id)
+    if not entries and option is None:
+        return [f"the ledger: {path} does not know this release, not checked"]
+    problems = ledger.verify(own)
+    if problems:
+        raise VerificationError(
+            f"the ledger {path} was changed: {problems[0]}",
+            "",
+            f"See all: dpsynth budget verify --ledger {path}",
+        )
     committed = [e.payload for e in entries if "output" in e.payload]
     if not committed:
         raise VerificationError(f"the ledger {path} has no finished release {release_id}.", "")

@@ -7,7 +7,6 @@ codes alone, not on how a mechanism cut them into blocks, on the clock or on the
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import secrets
 import sys
@@ -21,15 +20,20 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts
 from dpsynth_cli.disk import sync_folder
-from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.fillers import Filler
+from dpsynth_cli.relations.relations import Relations
+from dpsynth_cli.release.computed import computed_cells
+from dpsynth_cli.release.filled import cells_of, with_fillers
+from dpsynth_cli.values import numbers_of
 
 GROUP = 2**17  # rows of a Parquet row group
+NO_RELATIONS = Relations()
 
 
 @dataclass
@@ -72,18 +76,29 @@ def write_table(
     blocks: Iterable[Mapping[str, NDArray[Any]]],
     rows: int,
     tag: str | None = None,
+    csv: CsvOptions | None = None,
+    relations: Relations = NO_RELATIONS,
+    fillers: Sequence[Filler] = (),
+    seed: int = 0,
 ) -> Pending:
-    """Write `rows` rows of codes, given in blocks of any size, next to their final place.
+    """Write `rows` rows of codes, given in blocks of any size, next to their final place; CSV as `csv` says.
+    `fillers` are columns besides; `seed` is that of their random keys.
 
-    The name there has the tag in it; writing again with the same tag replaces what a crash left.
+    Columns that `relations` compute are in no block. The name there has the tag in it; writing again with
+    the same tag replaces what a crash left.
     """
     try:
         sink = _Sink(path, tag)
     except OSError as error:
         raise _cannot_write(path, error) from None
-    write = _write_parquet if path.lower().endswith(".parquet") else _write_csv
+    groups = _regrouped(columns, relations, blocks)
     try:
-        written = write(sink, columns, _regrouped(columns, blocks))
+        if fillers:
+            columns, groups = with_fillers(columns, groups, fillers, seed)
+        if path.lower().endswith(".parquet"):
+            written = _write_parquet(sink, columns, groups, fillers)
+        else:
+            written = _write_csv(sink, columns, groups, csv or CsvOptions())
         if written != rows:
             raise ValueError(f"the model drew {written} rows instead of {rows}")
         return Pending(path, sink.finish(), rows, sink.temporary or sink.file)
@@ -110,33 +125,19 @@ def decode(codes: NDArray[Any], column: Column) -> pa.Array:
         numbers = from_numpy(codes.astype(np.int32), missing)
         return pa.DictionaryArray.from_arrays(numbers, labels, ordered=column.type == "ordinal")
     if column.type == "continuous":
-        return from_numpy(_middles(codes, float(column.lower), float(column.upper)), missing)
-    steps = int(column.lower) + codes.astype(np.int64) * column.unit
+        return from_numpy(numbers_of(codes, column), missing)
+    steps = numbers_of(codes, column)
     if column.type == "date":
         return from_numpy(steps.astype(np.int32), missing).cast(pa.date32())
     whole = from_numpy(steps, missing)
     return whole.cast(pa.timestamp("us")) if column.type == "datetime" else whole
 
 
-def _middles(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.float64]:
-    """lower + (u + 1/2) / 2^30 (upper - lower), in bounds."""
-    if not upper > lower:
-        return np.full(len(codes), lower)
-    x: NDArray[np.float64] = codes + 0.5
-    x *= 1 / GRID  # a power of two: exact
-    span = upper - lower
-    if math.isinf(span):
-        return np.clip(lower * (1 - x) + upper * x, lower, upper)
-    x *= span
-    x += lower
-    return np.minimum(x, upper, out=x)  # rounding may pass the upper bound, never the lower
-
-
 def _regrouped(
-    columns: Sequence[Column], blocks: Iterable[Mapping[str, NDArray[Any]]]
+    columns: Sequence[Column], relations: Relations, blocks: Iterable[Mapping[str, NDArray[Any]]]
 ) -> Iterator[list[pa.Array]]:
     """The same rows decoded, GROUP at a time and the rest."""
-    names = [column.name for column in columns]
+    names = [column.name for column in columns if column.name not in relations.by_name]
     held: list[list[NDArray[Any]]] = []
     size = 0
     for block in blocks:
@@ -145,26 +146,38 @@ def _regrouped(
             take = GROUP - size
             held.append([array[:take] for array in arrays])
             arrays = [array[take:] for array in arrays]
-            yield _decoded(columns, held)
+            yield _decoded(columns, relations, names, held)
             held, size = [], 0
         held.append(arrays)
         size += len(arrays[0])
     if size:
-        yield _decoded(columns, held)
+        yield _decoded(columns, relations, names, held)
 
 
-def _decoded(columns: Sequence[Column], held: list[list[NDArray[Any]]]) -> list[pa.Array]:
-    whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-    return [decode(codes, column) for codes, column in zip(whole, columns, strict=True)]
+def _decoded(
+    columns: Sequence[Column], relations: Relations, names: list[str], held: list[list[NDArray[Any]]]
+) -> list[pa.Array]:
+    codes = {name: np.concatenate(parts) for name, parts in zip(names, zip(*held, strict=True), strict=True)}
+    computed = computed_cells(columns, relations, codes)
+    return [
+        computed[column.name] if column.name in computed else decode(codes[column.name], column)
+        for column in columns
+    ]
 
 
 # --- formats ------------------------------------------------------------------------------------------
 
 
-def _write_parquet(sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]]) -> int:
+def _write_parquet(
+    sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]], fillers: Sequence[Filler]
+) -> int:
     from pyarrow import parquet
 
-    empty = [decode(np.zeros(0, np.int64), column) for column in columns]
+    extra = {filler.name: cells_of(filler, 1, 0, np.random.default_rng(0)) for filler in fillers}
+    empty = [
+        extra[column.name] if column.name in extra else decode(np.zeros(0, np.int64), column)
+        for column in columns
+    ]
     schema = pa.schema(
         [
             pa.field(column.name, array.type, nullable=column.nullable)
@@ -193,49 +206,18 @@ def _packing(array: pa.Array) -> str:
     return "none" if pa.types.is_floating(array.type) and len(few.unique()) > len(few) // 2 else "snappy"
 
 
-def _write_csv(sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]]) -> int:
-    sink.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
+def _write_csv(
+    sink: _Sink, columns: Sequence[Column], groups: Iterator[list[pa.Array]], csv: CsvOptions
+) -> int:
+    from dpsynth_cli.release.csv_text import Lines
+
+    lines = Lines(columns, csv)
+    sink.write(lines.head())
     rows = 0
     for arrays in groups:
-        texts = [_text(array, column) for array, column in zip(arrays, columns, strict=True)]
-        if len(columns) == 1:  # many readers skip a blank line
-            texts = [texts[0].fill_null('""')]
-        sink.write(_lines(texts))
+        sink.write(lines.of(arrays))
         rows += len(arrays[0])
     return rows
-
-
-def _lines(texts: list[pa.Array]) -> memoryview:
-    """The lines of a group: cells joined by commas, null as nothing, a newline after each."""
-    nothing, comma, newline = from_texts(("", ",", "\n"), pa.large_string())
-    none = pc.JoinOptions(null_handling="replace", null_replacement="")
-    last = pc.binary_join_element_wise(texts[-1], nothing, newline, options=none)
-    joined = pc.binary_join_element_wise(*texts[:-1], last, comma, options=none)
-    _, offsets, data = joined.buffers()
-    start, end = np.frombuffer(offsets, np.int64)[[joined.offset, joined.offset + len(joined)]]
-    return memoryview(data)[start:end]
-
-
-def _text(array: pa.Array, column: Column) -> pa.Array:
-    if pa.types.is_dictionary(array.type):
-        labels = from_texts([_quoted(label) for label in column.categories], pa.large_string())
-        return labels.take(array.indices)
-    if column.type == "datetime":
-        array = array.cast(pa.timestamp(_resolution(column)))
-    return array.cast(pa.large_string())
-
-
-def _resolution(column: Column) -> str:
-    """The coarsest unit of time that all values of a datetime column are whole in."""
-    step = math.gcd(int(column.lower), column.unit)
-    return "s" if step % SECOND == 0 else "ms" if step % 1000 == 0 else "us"
-
-
-def _quoted(text: str) -> str:
-    """A field of CSV: in quotes if it would be read differently without them."""
-    if text and text == text.strip() and not set(text) & set(',"\r\n') and not text.startswith("\ufeff"):
-        return text
-    return '"' + text.replace('"', '""') + '"'
 
 
 # --- files --------------------------------------------------------------------------------------------

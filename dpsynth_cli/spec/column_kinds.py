@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable
 
-from dpsynth_cli.numbers import CLOCK, DAY, ZONE, day, day_text, moment, moment_text
+from dpsynth_cli.numbers import CLOCK, DAY, ZONE, day, day_text, moment, moment_text, whole
 from dpsynth_cli.spec.keys import Kind
-from dpsynth_cli.spec.kinds import decimal, items, text
-from dpsynth_cli.spec.reader import TO_FILL_IN, Wrong
-from dpsynth_cli.spec.yaml_nodes import Node, Scalar, shortened
+from dpsynth_cli.spec.kinds import SCALARS, decimal, items, text
+from dpsynth_cli.spec.reader import TO_FILL_IN, Wrong, plain, usable
+from dpsynth_cli.spec.yaml_nodes import Keys, Node, Scalar, shortened
 
 MOST_EXACT = 2**53  # whole numbers up to here are exact in a float64
+_LARGEST_FILE = 10_000_000
+_MOST_IN_A_ROW = 1_000_000
+_OTHER_FORMS = "{file: labels.txt} with a label a line, {from: 1, to: 12}, or a list such as [low, mid, high]"
 _LABELS = "a list of different labels, none of them empty, such as [low, mid, high]"
 
 
@@ -67,9 +72,24 @@ BOUNDS = {
 }
 
 LABEL = text(_LABELS)
+PRIVATE = "private"  # in place of bounds or categories: found for a part of the budget
+
+
+def or_private(kind: Kind) -> Kind:
+    """The same, or the word private."""
+
+    def read(node: Node) -> object:
+        if isinstance(node, Scalar) and node.text == PRIVATE:
+            return PRIVATE
+        return kind.read(node)
+
+    schema = {"anyOf": [{"const": PRIVATE}, dict(kind.schema)]}
+    return Kind(read, schema, lambda value: value if value == PRIVATE else kind.write(value))
 
 
 def _categories(node: Node) -> tuple[str, ...]:
+    if isinstance(node, Keys):
+        return _elsewhere(node)
     labels = tuple(_label(one) for one in items(node, _LABELS))
     if not labels or (len(labels) > 1 and set(labels) == {TO_FILL_IN}):
         raise Wrong(_LABELS)
@@ -79,6 +99,47 @@ def _categories(node: Node) -> tuple[str, ...]:
             raise Wrong(_LABELS, f"lists {shortened(label)} twice")
         seen.add(label)
     return labels
+
+
+def _elsewhere(node: Keys) -> tuple[str, ...]:
+    """Labels that are not written out: the lines of a file beside the spec, or whole numbers in a row."""
+    said = {key: usable(entry.node) for key, entry in node.entries.items()}
+    if set(said) == {"file"} and said["file"] is not None:
+        return _lines(said["file"])
+    if set(said) == {"from", "to"} and said["from"] is not None and said["to"] is not None:
+        return _row(said["from"].text, said["to"].text)
+    raise Wrong(_OTHER_FORMS)
+
+
+def _lines(said: Scalar) -> tuple[str, ...]:
+    folder = os.path.dirname(said.place.source) if said.place.line is not None else ""
+    try:
+        with open(os.path.join(folder, said.text), "rb") as file:
+            raw = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or "this is not a file name").lower()
+        raise Wrong(
+            _OTHER_FORMS, f"names the file {shortened(said.text)}, which cannot be read: {reason}"
+        ) from None
+    try:
+        lines = raw.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise Wrong(_OTHER_FORMS, f"names the file {shortened(said.text)}, which is not UTF-8") from None
+    labels = tuple(line for line in lines if line.strip())
+    if len(raw) > _LARGEST_FILE or not labels or not all(plain(label) for label in labels):
+        raise Wrong(_OTHER_FORMS, f"names the file {shortened(said.text)}, which is not a label a line")
+    if twice := [label for label, times in Counter(labels).items() if times > 1]:
+        raise Wrong(_LABELS, f"names the file {shortened(said.text)}, which has {shortened(twice[0])} twice")
+    return labels
+
+
+def _row(first: str, last: str) -> tuple[str, ...]:
+    """The whole numbers from one to another; 01 to 12 have two digits each."""
+    low, high = whole(first), whole(last)
+    if low is None or high is None or not low <= high < low + _MOST_IN_A_ROW:
+        raise Wrong(_OTHER_FORMS)
+    digits = len(first) if first.startswith("0") and len(first) > 1 else 0
+    return tuple(f"{number:0{digits}}" for number in range(low, high + 1))
 
 
 def _label(node: Node) -> str:
@@ -93,6 +154,22 @@ def _label(node: Node) -> str:
 
 LABELS = Kind(
     _categories,
-    {"type": "array", "items": dict(LABEL.schema), "minItems": 1, "uniqueItems": True},
+    {
+        "anyOf": [
+            {"type": "array", "items": dict(LABEL.schema), "minItems": 1, "uniqueItems": True},
+            {
+                "type": "object",
+                "properties": {"file": {"type": "string"}},
+                "required": ["file"],
+                "additionalProperties": False,
+            },
+            {
+                "type": "object",
+                "properties": {"from": {"type": SCALARS}, "to": {"type": SCALARS}},
+                "required": ["from", "to"],
+                "additionalProperties": False,
+            },
+        ]
+    },
     list,
 )

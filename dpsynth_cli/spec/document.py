@@ -6,14 +6,16 @@ import re
 from operator import attrgetter
 from typing import Any
 
-from dpsynth_cli.spec.columns import COLUMNS
+from dpsynth_cli.encodings import ENCODINGS
+from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS
 from dpsynth_cli.spec.evaluate import EPSILON, EVALUATE
 from dpsynth_cli.spec.keys import Key, Kind, Section, as_it_is, written
-from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, text, whole
+from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, text, whole
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT
 from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
 from dpsynth_cli.spec.reader import Wrong
+from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar
 
 VERSION = 1
@@ -93,6 +95,22 @@ CSV = Section(
             'one ASCII sign, such as `";"` or `"\\t"`',
             default=",",
         ),
+        Key(
+            "encoding",
+            choice(ENCODINGS),
+            "the file's encoding: `utf-8`, `utf-8-sig` (with a mark at its start), `utf-16`, `latin-1`, "
+            "`cp1252`, ...; the release is written in it",
+            default="utf-8",
+            brief=True,
+        ),
+        Key(
+            "canonical",
+            FLAG,
+            "`true`: the release is plain CSV whatever the input is: UTF-8, commas, 1234.5, 2026-03-01, true "
+            "and false, empty for missing; else it is written as the input is",
+            default=False,
+            brief=True,
+        ),
     ),
     "how a CSV file is written",
     such_as="{multiline: true}",
@@ -123,7 +141,10 @@ DOCUMENT = (
     ROWS_HINT,
     PRIVACY,
     MECHANISM,
+    DEFAULTS,
     COLUMNS,
+    DERIVE,
+    RULES,
     CSV,
     SAMPLING,
     EVALUATE,
@@ -134,6 +155,7 @@ DOCUMENT = (
 def effective(spec: Any) -> dict[str, Any]:
     """The document that says all of a Spec, defaults too; exact numbers are text."""
     document = written(DOCUMENT, spec)
+    del document[DEFAULTS.name]  # written out in every column
     if not spec.input:
         del document[INPUT.name]
     if spec.privacy.epsilon is None:  # by groups: no noise, and nothing to pay with

@@ -39,7 +39,8 @@ class Key:
 
     A key that is not required may be left out or null, and is then `default`; one that is required has it
     where its mistake has been noted. `unless` says in words when a required key is not. `of` finds the value
-    in what was made of the section, where that is not the attribute of the same name.
+    in what was made of the section, where that is not the attribute of the same name. A `brief` key is in the
+    effective document only where it is not the default.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Key:
     unless: str = ""
     default: Any = None
     of: Callable[[Any], Any] | None = None
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Section:
     """A key with keys inside, such as `such_as`.
 
     Where what is declared inside decides on the keys, none are listed, and `write` gives the whole section.
+    A plain value there is that of the key called `short`, if there is one.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Section:
     unless: str = ""
     of: Callable[[Any], Any] | None = None
     write: Callable[[Any], Any] | None = None
+    short: str = ""
 
 
 def written(keys: Iterable[Key | Section], kept: Any) -> dict[str, Any]:
@@ -79,7 +83,8 @@ def written(keys: Iterable[Key | Section], kept: Any) -> dict[str, Any]:
     for key in keys:
         value = key.of(kept) if key.of else getattr(kept, key.name)
         if isinstance(key, Key):
-            document[key.name] = key.kind.write(value)
+            if not key.brief or value != key.default:
+                document[key.name] = key.kind.write(value)
         else:
             document[key.name] = key.write(value) if key.write else written(key.keys, value)
     return document

@@ -17,11 +17,12 @@ from dpsynth_cli.spec.yaml_nodes import Node, Scalar, as_plain, shortened
 MECHANISM = Section(
     "mechanism",
     (),
-    "how it is made",
+    "how it is made; a name alone, such as `mechanism: auto`, is its `name`",
     such_as="name: pmm",
     required=True,
     of=as_it_is,
     write=lambda spec: written(keys_of(spec.mechanism), spec),
+    short="name",
 )
 NAME = Key(
     "name",
@@ -114,8 +115,7 @@ def mechanism_schema(registry: Mapping[str, Mechanism]) -> Schema:
     """The JSON Schema of the section: the keys of each mechanism."""
     return {
         "description": MECHANISM.about,
-        "type": "object",
-        "oneOf": [_own_schema(mechanism) for mechanism in registry.values()],
+        "oneOf": [{"enum": list(registry)}, *(_own_schema(mechanism) for mechanism in registry.values())],
     }
 
 

@@ -5,26 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timezone
 
+from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.spec.keys import Key, Kind
 from dpsynth_cli.spec.kinds import LINE, SCALARS, text
-from dpsynth_cli.spec.reader import Reader, Wrong
+from dpsynth_cli.spec.reader import AlreadyNoted, Reader, Wrong
 from dpsynth_cli.spec.yaml_nodes import Node
 
 INPUTS = (".csv", ".csv.gz", ".parquet")
 OUTPUTS = (".csv", ".parquet")
 
 
+DATE = "{date}"
+
+
 def _path(
-    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False
+    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False, dated: bool = False
 ) -> Callable[[Node], str]:
-    """Reads a path, relative to the spec's folder if a line of the spec says it, else to the current one."""
+    """Reads a path, relative to the spec's folder if a line of the spec says it, else to the current one.
+
+    In a `dated` one, {date} is the day on which the command began (UTC, as audits have it).
+    """
     line = text(allowed)
 
     def read(node: Node) -> str:
         written: str = line.read(node)
         if written == "-":
             return written
+        if dated:
+            written = written.replace(DATE, datetime.now(timezone.utc).date().isoformat())
         from_spec = os.path.join(folder if node.place.line is not None else "", written)
         short = os.path.normpath(from_spec)
         path = short if os.path.realpath(short) == os.path.realpath(from_spec) else from_spec
@@ -44,7 +54,7 @@ def _input(folder: str) -> Callable[[Node], str]:
 
 
 def _output(folder: str) -> Callable[[Node], str]:
-    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output")
+    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output", dated=True)
 
 
 _ENDINGS = "|".join(ending.replace(".", r"\.") for ending in OUTPUTS)
@@ -60,7 +70,8 @@ INPUT = Key(
 OUTPUT = Key(
     "output",
     Kind(_output(""), {"type": SCALARS, "pattern": f"^(-|.*({_ENDINGS}))$"}),
-    "`.csv` or `.parquet`, which decides the format; or `-` for CSV on standard output",
+    "`.csv` or `.parquet`, which decides the format; or `-` for CSV on standard output. `{date}` in it is "
+    "the day (UTC) on which the command began: `out/{date}/people.parquet`",
     required=True,
     default="-",
 )
@@ -82,3 +93,15 @@ def _overwrites(source: str, output: str) -> bool:
         return True
     inside, data = os.path.realpath(output), os.path.realpath(source)
     return inside == data or inside.startswith(os.path.join(data, ""))
+
+
+def header_of(document: Reader, folder: str, csv: CsvOptions) -> list[str]:
+    """The names of the input's columns: of a CSV file its header is read, of a Parquet file its schema."""
+    from dpsynth_cli.trusted.rows.header import column_names  # it takes long to import
+
+    entry = document.keys.entries.get(INPUT.name)
+    try:
+        source = _input(folder)(entry.node) if entry else "-"
+    except (Wrong, AlreadyNoted):
+        return []  # noted where the input is read
+    return [] if source == "-" else column_names(source, csv)

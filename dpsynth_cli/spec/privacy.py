@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.mechanisms.search.find import SHARE
 from dpsynth_cli.spec.keys import Key, Section
 from dpsynth_cli.spec.kinds import choice, positive, text
 from dpsynth_cli.spec.reader import Reader
@@ -13,6 +14,13 @@ from dpsynth_cli.spec.reader import Reader
 NEIGHBOURS = ("add_remove", "replace_one")
 LONGEST_NAME = 100
 
+MOST_SEARCH = Fraction(1, 2)
+SEARCH = Key(
+    "search",
+    positive("a number above 0 and at most 0.5, such as 0.1", below=1),
+    "the part of the budget that finds `bounds: private` and `categories: private`, all of them together; "
+    "default 0.1. What finding them does not take is the mechanism's",
+)
 BUDGET = (  # a release by groups has none of these
     Key(
         "epsilon",
@@ -36,6 +44,7 @@ BUDGET = (  # a release by groups has none of these
         "has another value, and the number of rows is public",
         default=NEIGHBOURS[0],
     ),
+    SEARCH,
 )
 DATASET = Key(
     "dataset",
@@ -64,6 +73,12 @@ class Privacy:
     delta: Fraction | None
     neighbours: str
     dataset: str
+    search: Fraction | None = None
+
+    @property
+    def share_of_search(self) -> Fraction:
+        """The part of the budget for finding bounds and categories."""
+        return SHARE if self.search is None else self.search
 
     @property
     def budget(self) -> Fraction:
@@ -73,8 +88,9 @@ class Privacy:
         return self.epsilon
 
 
-def read_privacy(document: Reader, name: str, private: bool) -> Privacy:
-    """The section; the data set is called as the release is, unless it says otherwise."""
+def read_privacy(document: Reader, name: str, private: bool, searched: bool = False) -> Privacy:
+    """The section; the data set is called as the release is, unless it says otherwise. `searched`: there are
+    columns to find something of."""
     section = document.section(replace(PRIVACY, required=private))
     if private:
         values = section.values(PRIVACY.keys)
@@ -82,5 +98,12 @@ def read_privacy(document: Reader, name: str, private: bool) -> Privacy:
         section.unused(*BUDGET)
         left_out = {key.name: None if key.required else key.default for key in BUDGET}
         values = left_out | section.values([DATASET])
+    search = values.get("search")
+    if search is not None and search > MOST_SEARCH:
+        section.note(
+            "search", "is more than half of the budget; the rest would be too little to release with"
+        )
+    elif search is not None and not searched:
+        section.note("search", "is stated, but no column is private: nothing is to be found; leave it out")
     section.finish()
     return Privacy(**values | {"dataset": values["dataset"] or name})

@@ -11,7 +11,18 @@ from difflib import get_close_matches
 from typing import Any
 
 from dpsynth_cli.spec.keys import Key, Section
-from dpsynth_cli.spec.yaml_nodes import Items, Keys, Mistake, Node, Refused, Scalar, dotted, shortened, shown
+from dpsynth_cli.spec.yaml_nodes import (
+    Entry,
+    Items,
+    Keys,
+    Mistake,
+    Node,
+    Refused,
+    Scalar,
+    dotted,
+    shortened,
+    shown,
+)
 
 TO_FILL_IN = "?"  # what `dpsynth init` writes where only a person knows the value
 
@@ -53,6 +64,8 @@ class Reader:
             usable(node)
             if isinstance(node, Keys) and (node.entries or not section.required):
                 return node
+            if section.short and isinstance(node, Scalar) and node.text and not node.null:
+                return Keys({section.short: Entry(node.place, node)}, node.place)
             raise Wrong(f"keys such as {section.such_as}")
 
         keys = self._value(section.name, section.required, read, None)
@@ -88,11 +101,12 @@ class Reader:
             Mistake(entry.place if entry else self.keys.place, dotted(self.path, name), text)
         )
 
-    def finish(self) -> None:
-        """Note every key that nobody asked for, with the nearest right one."""
+    def finish(self, right: Iterable[str] = ()) -> None:
+        """Note every key that nobody asked for, with the nearest right one; `right` are those to name."""
+        right = list(dict.fromkeys(right or self.known))
         for name in self.keys.entries:
             if name not in self.known:
-                hint, known = did_you_mean(name, self.known), listed(list(dict.fromkeys(self.known)))
+                hint, known = did_you_mean(name, right), listed(right)
                 self.note(name, f"is not a known key{hint}; the keys here are {known}")
 
     def _value(self, name: str, required: bool, read: Callable[[Node], Any], default: Any) -> Any:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
-from dpsynth_cli.spec.columns import COLUMNS, columns_schema
+from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS, declarations_schema, defaults_schema
 from dpsynth_cli.spec.document import DOCUMENT, VERSION
 from dpsynth_cli.spec.keys import Schema, object_schema
 from dpsynth_cli.spec.mechanism import MECHANISM, mechanism_schema
@@ -22,7 +22,11 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
     """The JSON Schema (2020-12) of a spec."""
     known = mechanisms() if registry is None else registry
     schema = object_schema(DOCUMENT)
-    schema["properties"] |= {MECHANISM.name: mechanism_schema(known), COLUMNS.name: columns_schema()}
+    schema["properties"] |= {
+        MECHANISM.name: mechanism_schema(known),
+        DEFAULTS.name: defaults_schema(),
+        COLUMNS.name: declarations_schema(),
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"dpsynth spec, version {VERSION}",

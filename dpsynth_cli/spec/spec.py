@@ -12,9 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.fillers import Filler, all_columns
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
+from dpsynth_cli.mechanisms.shared.rules import dead_ends
+from dpsynth_cli.relations.contradictions import keeper_of
+from dpsynth_cli.relations.keeping import Keeper
+from dpsynth_cli.spec.column_checks import unwritable
 from dpsynth_cli.spec.columns import read_columns
 from dpsynth_cli.spec.document import (
     CSV,
@@ -30,11 +35,14 @@ from dpsynth_cli.spec.document import (
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
-from dpsynth_cli.spec.paths import INPUT, OUTPUT, read_paths
+from dpsynth_cli.spec.paths import INPUT, OUTPUT, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.relation_keys import DERIVE, RULES
+from dpsynth_cli.spec.relations import Stated, read_relations
+from dpsynth_cli.spec.search import unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -46,6 +54,8 @@ class Spec:
     `rows` is None for as many as the private total says. Paths are as to be opened from the current
     folder; `input` is empty where the document was a public one. `effective` is the document after
     overrides with its defaults filled in, exact numbers as text: `from_document` gives the same Spec.
+    `domain` has the columns of the model; `declared` those of the section `columns`, and `stated.columns` all
+    of the output, computed ones too. `keeper` makes rows keep the rules.
     `places` says where each key of the first two levels was written.
     """
 
@@ -58,12 +68,34 @@ class Spec:
     params: Any
     split: dict[str, float]
     domain: Domain
+    declared: tuple[Column, ...]
+    fillers: tuple[Filler, ...]
+    stated: Stated
+    keeper: Keeper = field(repr=False)
     seed: int | None
     csv: CsvOptions
     evaluation: Evaluation
     strict: bool
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def made(self) -> tuple[Column, ...]:
+        """The columns that are modelled, as the domain has them, and those that are computed, in order."""
+        modelled = {column.name: column for column in self.domain}
+        return tuple(modelled.get(column.name, column) for column in self.stated.columns)
+
+    @property
+    def released(self) -> Domain:
+        """The columns of the output, computed ones, keys and constants too."""
+        return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
+
+    def found(self, domain: Domain) -> Spec:
+        """The same, with what was found of its private columns; the document stays as it was written."""
+        known = {column.name: column for column in domain}
+        columns = tuple(known.get(column.name, column) for column in self.stated.columns)
+        stated, keeper = replace(self.stated, columns=columns), replace(self.keeper, omega=domain)
+        return replace(self, domain=domain, stated=stated, keeper=keeper)
 
 
 def load_spec(
@@ -111,24 +143,32 @@ def from_document(
 ) -> Spec:
     """The Spec of an effective or public document, as an audit or a transcript records it, or of a dictionary
     with the keys of a file; `called` is what mistakes call it."""
-    tree = from_json(_columns_by_name(document), Place(called))
+    tree = from_json(_by_name(document), Place(called))
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
     public = "input" not in tree.entries
-    spec = _read(tree, mistakes, "", mechanisms() if registry is None else registry, public)
+    written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    known = mechanisms() if registry is None else registry
+    spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
 
 
-def _columns_by_name(document: Any) -> Any:
+def _by_name(document: Any) -> Any:
     """A recorded document lists its columns, since their order matters; a spec has them by name."""
-    columns = document.get("columns") if isinstance(document, dict) else None
-    if not isinstance(columns, list) or not all(_is_named(column) for column in columns):
-        return document
-    by_name = {column["name"]: {k: v for k, v in column.items() if k != "name"} for column in columns}
-    return document | {"columns": by_name} if len(by_name) == len(columns) else document
+    for key in ("columns", "derive") if isinstance(document, dict) else ():
+        listed = document.get(key)
+        if isinstance(listed, list) and all(_is_named(one) for one in listed):
+            by_name = {
+                one["name"]: one.get("is")
+                if key == "derive"
+                else {k: v for k, v in one.items() if k != "name"}
+                for one in listed
+            }
+            document = document | {key: by_name} if len(by_name) == len(listed) else document
+    return document
 
 
 def _is_named(column: Any) -> bool:
@@ -152,7 +192,12 @@ def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
 
 
 def _read(
-    tree: Keys, mistakes: list[Mistake], folder: str, registry: Mapping[str, Mechanism], public: bool = False
+    tree: Keys,
+    mistakes: list[Mistake],
+    folder: str,
+    registry: Mapping[str, Mechanism],
+    public: bool = False,
+    patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
     document = Reader(tree, "", mistakes)
@@ -162,7 +207,20 @@ def _read(
     rows, rows_hint = document.value(ROWS), document.value(ROWS_HINT)
     document.expect(PRIVACY)
 
-    columns = read_columns(document)
+    section = document.section(CSV)
+    csv = CsvOptions(**section.values(CSV.keys))
+    section.finish()
+
+    def header() -> Sequence[str]:
+        return header_of(document, folder, csv)
+
+    declared, fillers = read_columns(document, header if patterns else None)
+    if text := unwritable(all_columns(declared, fillers), csv):
+        document.note(CSV.name, f"has encoding {csv.encoding}, which cannot write {shortened(text)}")
+    stated = read_relations(document, declared)
+    columns = stated.modelled
+    if declared and not columns:
+        document.note("derive", "leaves no column to model; what is computed needs one to start from")
     section = document.section(MECHANISM)
     mechanism = read_name(section, registry)
     strata = read_strata(section, columns)
@@ -176,34 +234,41 @@ def _read(
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private)
+    privacy = read_privacy(document, name, private, any(column.private for column in columns))
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
-    section = document.section(CSV)
-    csv = CsvOptions(**section.values(CSV.keys))
-    section.finish()
     section = document.section(SAMPLING)
     seed = section.value(SEED)
     if not private:
         section.unused(SEED)
-        document.unused(ROWS_HINT)
+        document.unused(ROWS_HINT, DERIVE, RULES)
     section.finish()
     evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
     strict = document.value(STRICT)
     document.finish()
 
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata)
+    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible)
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
+    keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(
-        m.path in shaky or m.path.startswith(("columns.", "mechanism.")) for m in mistakes
+        m.path in shaky or m.path.startswith(("columns.", "mechanism.", "derive", "rules")) for m in mistakes
     ):
         mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        keeper, none_left = keeper_of(stated.relations, domain)
+        none_left += [
+            f"rules.impossible leaves no row that has {said} in {name}; leave that out of the column's "
+            "declaration, or drop a rule"
+            for name, said in dead_ends(domain)
+        ]
+        at = tree.entries["rules"].place if "rules" in tree.entries else named_at
+        mistakes += [Mistake(at, "", problem) for problem in none_left]
+        mistakes += [Mistake(named_at, "", why) for why in unsearchable(mechanism, params, stated, strata)]
     if mistakes or mechanism is None:
         return None
     spec = Spec(
-        name, source, output, rows, privacy, mechanism, params, split, domain, seed, csv, evaluation,
-        strict, {},
+        name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
+        keeper, seed, csv, evaluation, strict, {},
         _places(tree),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))

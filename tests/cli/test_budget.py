@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dpsynth_cli.cli.budget import app
 from dpsynth_cli.errors import BudgetError, DpsynthError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import gaussian
-from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit
+from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 
 
@@ -24,6 +24,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the environment says the ledger is."""
     path = tmp_path / "ledger.sqlite"
     monkeypatch.setenv("DPSYNTH_LEDGER", str(path))
+    monkeypatch.setattr("dpsynth_cli.trusted.ledger.ledger.who", lambda: None)
     return path
 
 
@@ -80,8 +81,8 @@ def test_grant_says_what_may_be_spent_in_all(path: Path) -> None:
 def test_grant_with_a_delta_is_counted_in_rho(path: Path) -> None:
     arguments = ["grant", "trips", "1.5", "--delta", "1e-9", "--neighbours", "replace_one"]
     assert said(*arguments) == (
-        "trips may spend 0.15 (epsilon 1.5) in all, counted in rho (zCDP) under replace_one at delta = 1e-9; "
-        "0.15 (epsilon 1.5) is left."
+        "trips may spend 0.15 (epsilon 1.5) in all, counted in rho (Gaussian) under replace_one at delta = "
+        "1e-9; 0.15 (epsilon 1.5) is left."
     )
     assert json.loads(said(*arguments, "--allow-groups", "--json")) == {
         "ledger": str(path),
@@ -148,9 +149,10 @@ def test_a_delta_of_one_or_more_is_refused(path: Path, text: str) -> None:
 def test_a_grant_of_another_kind_is_refused(path: Path) -> None:
     said("grant", "census", "1")
     assert refused(BudgetError, "grant", "census", "1", "--delta", "1e-9") == (
-        "the budget of census is pure epsilon under add_remove, and this grant is rho (zCDP) under "
+        "the budget of census is pure epsilon under add_remove, and this grant is rho (Gaussian) under "
         "add_remove at delta = 1e-9: they do not add up.\n"
-        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON"
+        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON. Or put this "
+        "one in its place, what was spent included: dpsynth budget grant census 1 --delta 1e-9 --replace"
     )
 
 
@@ -175,13 +177,13 @@ def used(path: Path) -> Path:
 
 
 TABLE = """\
-  data set      counted in                                     granted           spent                left                 releases
- ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-  census        pure epsilon under add_remove                  1                 0.1                  0.9                  1
-  loose [red]   pure epsilon under add_remove                  no limit          0.5                                       1
-  loose [red]   rho (zCDP) under add_remove                    no limit          about 0.333334                            1
-  trips         rho (zCDP) under replace_one at delta = 1e-9   0.2 (epsilon 2)   0.02 (epsilon 0.2)   0.18 (epsilon 1.8)   1
-  trips         no differential privacy                                          unbounded                                 1"""  # noqa: E501
+  data set      counted in                                         granted           spent                left                 releases
+ ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  census        pure epsilon under add_remove                      1                 0.1                  0.9                  1
+  loose [red]   pure epsilon under add_remove                      no limit          0.5                                       1
+  loose [red]   rho (Gaussian) under add_remove                    no limit          about 0.333334                            1
+  trips         rho (Gaussian) under replace_one at delta = 1e-9   0.2 (epsilon 2)   0.02 (epsilon 0.2)   0.18 (epsilon 1.8)   1
+  trips         no differential privacy                                              unbounded                                 1"""  # noqa: E501
 
 
 def test_show_adds_up_each_unit_on_its_own(used: Path) -> None:
@@ -233,7 +235,7 @@ def test_log_lists_every_entry_in_order(used: Path) -> None:
         ["loose [red]", "reserve", "r4", "epsilon = 0.5 under add_remove"],
         ["loose [red]", "reserve", "r5", "epsilon = 0.5 under replace_one"],
         ["loose [red]", "abort", "r5", "no such file (refunded)"],
-        ["loose [red]", "reserve", "r6", "rho = about 0.333334 under add_remove"],
+        ["loose [red]", "reserve", "r6", "rho = about 0.333334 (epsilon 1 at delta = 1e-6) under add_remove"],
         ["loose [red]", "drawn", "r6"],
         ["loose [red]", "abort", "r6", "disk full (not refunded: rows were read)"],
     ]

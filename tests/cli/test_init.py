@@ -44,7 +44,7 @@ def mechanism(name: str) -> Mechanism:
     )
 
 
-TOYS = {name: mechanism(name) for name in ("joint", "marginals", "pmm")}
+TOYS = {name: mechanism(name) for name in ("auto", "marginals", "pmm")}
 
 app = typer.Typer()
 app.command("init")(init.command)
@@ -88,13 +88,13 @@ privacy:
   dataset: trips              # whose budget is charged
 
 mechanism:
-  name: joint                 # dpsynth mechanisms lists them
+  name: auto                  # dpsynth mechanisms lists them
   # strata: COLUMN            # a model for each class of this nominal, ordinal or boolean column
 
 # Only the columns that are listed are released, in this order. There are also nullable: true where cells may
 # be missing, other: LABEL for what an unlisted label becomes, type: ordinal for labels that have an order.
 columns:
-  lon: {type: continuous, bounds: [-180, 180]}  # by its name: check it; 2 decimals
+  lon: {type: continuous, bounds: [-180, 180], decimals: 2}  # by its name: check it
   "a, b": {type: nominal, categories: ["?", "?"]}  # fill in LABELS
   "no": {type: integer, bounds: ["?", "?"], nullable: true}  # fill in BOUNDS
   # left out: field 4 of the header has no name
@@ -197,10 +197,10 @@ def test_parquet_types_are_taken_from_the_schema_and_no_value_from_the_rows() ->
     for made in drafts:
         lines = made.partition("\ncolumns:\n")[2].partition("\n\n")[0].splitlines()
         assert [line.split("  # ")[0] for line in lines[:-1]] == [
-            '  x: {type: continuous, bounds: ["?", "?"]}',
+            '  x: {type: continuous, bounds: ["?", "?"], decimals: 2}',
             '  whole: {type: integer, bounds: ["?", "?"]}',
             '  "n": {type: integer, bounds: ["?", "?"]}',
-            '  money: {type: continuous, bounds: ["?", "?"]}',
+            '  money: {type: continuous, bounds: ["?", "?"], decimals: 2}',
             "  flag: {type: boolean}",
             '  day: {type: date, bounds: ["?", "?"]}',
             '  at: {type: datetime, bounds: ["?", "?"]}',
@@ -275,6 +275,46 @@ def test_a_first_row_of_data_is_not_taken_for_a_header() -> None:
     assert '"0": {type' in run("init", "t.csv", "--header").stdout
 
 
+def test_a_first_row_of_labels_is_not_taken_for_a_header_and_not_repeated() -> None:
+    Path("t.csv").write_text("anna,f,berlin\notto,m,berlin\neva,f,bonn\n")
+    with pytest.raises(UsageError) as caught:
+        run("init", "t.csv")
+    assert str(caught.value) == (
+        "The first line of t.csv does not look like a header: most names in it are values of their columns.\n"
+        "Rows were looked at; nothing was spent. Add a header line; or, if it is one, say so with --header."
+    )
+    assert "  anna: {type" in run("init", "t.csv", "--header").stdout
+    Path("t.csv").write_text("no,yes,no\nno,yes,yes\n")
+    with pytest.raises(FileError) as twice:
+        run("init", "t.csv")
+    assert "fields 1 and 3" in str(twice.value)
+    assert "no," not in str(twice.value)
+
+
+def test_a_few_names_may_be_values_of_their_columns() -> None:
+    Path("t.csv").write_text("person,age,Python,R\np1,30,Python,\np2,31,,\np3,32,Python,\n")
+    assert "  Python: {type" in run("init", "t.csv").stdout
+
+
+def test_without_a_look_parquet_has_the_types_of_its_schema_and_room_for_missing_cells() -> None:
+    schema = pa.schema(
+        [
+            pa.field("x", pa.float64()),
+            pa.field("word", pa.string()),
+            pa.field("n", pa.int16()),
+            pa.field("sure", pa.int16(), nullable=False),
+        ]
+    )
+    pq.write_table(pa.table({"x": [1.5], "word": ["a"], "n": [1], "sure": [1]}, schema), "t.parquet")
+    lines = run("init", "t.parquet", "--no-look").stdout.partition("\ncolumns:\n")[2].splitlines()
+    assert [line.split("  # ")[0] for line in lines[:4]] == [
+        '  x: {type: continuous, bounds: ["?", "?"], nullable: true}',
+        '  word: {type: nominal, categories: ["?", "?"], nullable: true}',
+        '  "n": {type: integer, bounds: ["?", "?"], nullable: true}',
+        '  sure: {type: integer, bounds: ["?", "?"]}',
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -282,9 +322,8 @@ def test_a_first_row_of_data_is_not_taken_for_a_header() -> None:
         ("no.parquet", None, "no.parquet cannot be read: No such file or directory."),
         ("t.csv", b"", "The first line of t.csv is empty; it must name the columns."),
         ("t.csv", b"\n1,2\n", "The first line of t.csv is empty; it must name the columns."),
-        ("t.csv", b"a,b,a\n", "The header of t.csv has a name twice: a."),
+        ("t.csv", b"a,,b,a\n", "t.csv cannot be described: fields 1 and 4 of its header have the same name."),
         ("t.csv", b",,\n", "t.csv has no column that can be released."),
-        ("t.csv", b"\xff\xfea,b\n", "The first line of t.csv is not UTF-8 text."),
         ("t.csv", b"a,b\x00\n", "The header of t.csv has a name with a control character in it."),
         ("t.csv", b"a" * 1_000_001, "The first line of t.csv is longer than 1 MB, so it is no header."),
         ("t.csv.gz", b"a,b\n", "t.csv.gz is not a whole gzip file."),
@@ -324,7 +363,7 @@ def test_other_files_and_places_are_refused() -> None:
 def test_the_list_names_each_mechanism_what_for_and_what_it_does() -> None:
     lines = run("mechanisms").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines if "mechanism" in line] == [
-        "joint",
+        "auto",
         "marginals",
         "pmm",
         lines[-1],
@@ -355,7 +394,7 @@ def test_json_is_one_object_with_everything() -> None:
     }
     assert one["stages"] == {"counts": 3.0, "links": 0.5}
     everything = json.loads(run("mechanisms", "--json").stdout)
-    assert [mechanism["name"] for mechanism in everything["mechanisms"]] == ["joint", "marginals", "pmm"]
+    assert [mechanism["name"] for mechanism in everything["mechanisms"]] == ["auto", "marginals", "pmm"]
     assert everything["mechanisms"][2] == one
 
 
@@ -364,5 +403,5 @@ def test_an_unknown_mechanism_is_a_usage_error_with_the_nearest_one() -> None:
         run("mechanisms", "marginal")
     assert str(caught.value) == (
         "There is no mechanism marginal (did you mean marginals?).\n"
-        "Nothing was read and nothing was spent. The mechanisms are joint, marginals, pmm."
+        "Nothing was read and nothing was spent. The mechanisms are auto, marginals, pmm."
     )

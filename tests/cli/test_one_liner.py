@@ -96,12 +96,12 @@ def test_a_public_table_can_stand_for_the_codebook(dpsynth, table):
         (
             ["--epsilon", "1", "--codebook", "half.csv"],
             "half.csv does not say all that a release needs. Missing are\n"
-            "  age: the lowest and highest value possible (codebook, law, width of the field)",
+            "  age: the lowest and highest value possible (codebook, law, field width); or bounds: private",
         ),
         (
             ["--epsilon", "1", "--codebook", "book.csv", "--mechanism", "jiont"],
-            "the drafted spec, line 18: mechanism.name is jiont; it must be one of factor, joint, lowdim, "
-            "marginals, microaggregation, online, pmm, psmm (did you mean joint?)",
+            "the drafted spec, line 18: mechanism.name is jiont; it must be one of auto, factor, joint, "
+            "lowdim, marginals, microaggregation, online, pmm, psmm (did you mean joint?)",
         ),
     ],
 )

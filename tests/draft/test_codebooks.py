@@ -22,6 +22,9 @@ WHOLE = {
 }
 
 
+LABELLED = "{type: ordinal, categories: [1, 2], labels: {1: low, 2: high}}"
+
+
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -40,11 +43,11 @@ def columns(codebook: str, rows: bool = False) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "content", "differs"),
     [
-        ("book.json", FRICTIONLESS, {"mail": "its type is object"}),
+        ("book.json", FRICTIONLESS, {"mail": "its type is object", "stage": LABELLED}),
         (
             "book.json",
             {"resources": [{"path": "data/people.csv", "schema": FRICTIONLESS}, {"name": "other"}]},
-            {"mail": "its type is object"},
+            {"mail": "its type is object", "stage": LABELLED},
         ),
         (
             "book.json",
@@ -135,7 +138,7 @@ def test_a_column_that_need_not_be_filled_is_nullable_unless_a_look_says_that_it
 
 def test_what_a_codebook_leaves_open_the_form_of_the_cells_tells() -> None:
     lines = columns(book("metadata.json", SDV), rows=True)
-    assert lines["score"] == '{type: continuous, bounds: ["?", "?"]}'
+    assert lines["score"] == '{type: continuous, bounds: ["?", "?"], decimals: 1}'
     assert lines["age"] == "{type: integer, bounds: [0, 120]}"  # no longer nullable
 
 
@@ -200,3 +203,35 @@ def test_names_are_found_as_written_then_by_letters_then_by_pattern() -> None:
         name: facts.upper for name in ("Age", "age", "q1", "q7", "sex", "z") if (facts := known.of(name))
     }
     assert upper == {"Age": "3", "age": "2", "q1": "4", "q7": "5", "sex": "6"}
+
+
+def test_a_codebook_says_how_cells_are_written() -> None:
+    fields = [
+        {"name": "age", "type": "integer", "groupChar": ".", "decimalChar": ","},
+        {"name": "score", "type": "number", "decimalChar": ",", "missingValues": ["-9"]},
+        {"name": "smoker", "type": "boolean", "trueValues": ["Ja"], "falseValues": ["Nein"]},
+        {"name": "seen", "type": "date", "format": "%d.%m.%Y"},
+    ]
+    made = columns(book("book.json", {"fields": fields, "missingValues": ["", "NA"]}))
+    assert made["age"].endswith('decimal: ",", thousands: ".", missing: ["", NA]}')
+    assert made["score"].endswith('decimal: ",", missing: [-9]}')
+    assert made["smoker"] == '{type: boolean, nullable: true, true: [Ja], false: [Nein], missing: ["", NA]}'
+    assert made["seen"].endswith('date: "%d.%m.%Y", missing: ["", NA]}')
+    csvw = {
+        "@context": "http://www.w3.org/ns/csvw",
+        "tableSchema": {
+            "columns": [
+                {
+                    "name": "score",
+                    "datatype": {"base": "decimal", "format": {"decimalChar": ","}},
+                    "null": "-",
+                },
+                {"name": "seen", "datatype": {"base": "date", "format": "dd/MM/yyyy"}},
+                {"name": "age", "datatype": {"base": "date", "format": "d.M.yyyy"}},
+            ]
+        },
+    }
+    made = columns(book("csvw.json", csvw))
+    assert made["score"].endswith('decimal: ",", missing: ["-"]}')
+    assert made["seen"].endswith('date: "%d/%m/%Y"}')
+    assert made["age"].endswith('date: "%d.%m.%Y"}')

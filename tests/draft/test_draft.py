@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.draft.columns import MEANINGS, line_of
 from dpsynth_cli.draft.draft import draft
 from dpsynth_cli.draft.facts import Facts
@@ -44,13 +45,11 @@ def test_a_public_table_gives_bounds_categories_and_types() -> None:
     period = "  # as in last.csv: set it to the period of this table"
     assert lines("this.csv", like="last.csv") == [
         '  "n": {type: integer, bounds: [0, 24]}',
-        "  x: {type: continuous, bounds: [0.0, 3.0]}  # 3 decimals",
+        "  x: {type: continuous, bounds: [0.0, 3.0], decimals: 3}",
         "  word: {type: nominal, categories: [a, b]}",
-        "  flag: {type: boolean}",
+        '  flag: {type: boolean, true: ["yes"], false: ["no"]}',
         "  day: {type: date, bounds: [2020-01-01, 2020-01-25]}" + period,
-        '  at: {type: datetime, bounds: ["2020-01-01T10:00:00", "2020-01-01T10:00:24"]}'
-        + period
-        + "; in steps of 1s",
+        '  at: {type: datetime, bounds: ["2020-01-01T10:00:00", "2020-01-01T10:00:24"]}' + period,
         "  # free: left out; hardly two of its cells are alike: names, keys or free text",
     ]
     Path("spec.yaml").write_text(draft("this.csv", "spec.yaml", like="last.csv").text)
@@ -62,9 +61,9 @@ def test_a_public_table_in_parquet_gives_the_same_as_in_csv() -> None:
     pq.write_table(pa.table(table), "last.parquet")
     assert lines("this.csv", like="last.parquet")[:4] == [
         '  "n": {type: integer, bounds: [3, 7], nullable: true}',
-        "  x: {type: continuous, bounds: [0.5, 1.5], nullable: true}  # 3 decimals",
+        "  x: {type: continuous, bounds: [0.5, 1.5], nullable: true, decimals: 3}",
         "  word: {type: nominal, categories: [a, b], nullable: true}",
-        "  flag: {type: boolean, nullable: true}",
+        '  flag: {type: boolean, nullable: true, true: ["yes"], false: ["no"]}',
     ]
 
 
@@ -97,7 +96,7 @@ def test_a_codebook_goes_before_a_public_table_which_fills_its_gaps() -> None:
     Path("book.csv").write_text("name,type,min,max,label\nn,integer,-5,500,Count\nx,number,,,Share\n")
     made = lines("this.csv", codebook="book.csv", like="last.csv")
     assert made[0] == '  "n": {type: integer, bounds: [-5, 500]}  # Count'
-    assert made[1] == "  x: {type: continuous, bounds: [0.0, 3.0]}  # Share; 3 decimals"
+    assert made[1] == "  x: {type: continuous, bounds: [0.0, 3.0], decimals: 3}  # Share"
     Path("book.csv").write_text("name,type\nn,ordinal\nx,boolean\nday,nominal\n")
     made = lines("this.csv", codebook="book.csv", like="last.csv")
     labels = ", ".join(map(str, range(25)))
@@ -126,11 +125,21 @@ def test_every_form_has_a_meaning_and_a_line() -> None:
         assert bool(line.left_out) == bool(MEANINGS[form].why)
 
 
-def test_cells_that_are_not_read_are_left_out_whatever_a_codebook_says() -> None:
-    line = line_of(
-        Seen("joined", Look("day_month_year")), Facts("joined", "book", "date", "2020-01-01", "2020-12-31")
+def test_a_line_says_how_cells_are_written() -> None:
+    days = Look("day", False, format=CellFormat(date="%d/%m/%Y"))
+    line = line_of(Seen("joined", days), Facts("joined", "book", "date", "2020-01-01", "2020-12-31"))
+    assert line.text == (
+        '  joined: {type: date, bounds: [2020-01-01, 2020-12-31], date: "%d/%m/%Y"}'
+        "  # check which is first, the day or the month"
     )
-    assert line.left_out == "its cells are days as day/month/year, which is not read; write 2020-12-31"
+    money = Look("number", False, 2, format=CellFormat(decimal=",", thousands=".", currency="1 €"))
+    line = line_of(Seen("pay", money), Facts("pay", "book", "continuous", "0", "9999.99"))
+    assert line.text == (
+        '  pay: {type: continuous, bounds: [0, 9999.99], decimals: 2, decimal: ",", thousands: ".", '
+        'currency: "1 €"}'
+    )
+    off = line_of(Seen("pay", Look("number", False, 1)), Facts("pay", "book", "continuous", "0", "9.99"))
+    assert "decimals" not in off.text  # a bound is not on that grid
 
 
 def test_a_type_that_the_file_cannot_have_is_left_out_with_both() -> None:

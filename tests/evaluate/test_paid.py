@@ -11,6 +11,7 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.evaluate.files import read_table
 from dpsynth_cli.evaluate.paid import (
     paid_errors,
     paid_questions,
@@ -21,6 +22,7 @@ from dpsynth_cli.evaluate.paid import (
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Misfit
 from dpsynth_cli.release.paid import advice, worth
+from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import from_document, load_spec
 from tests.asking import asking
 from tests.conftest import ROOT
@@ -86,6 +88,25 @@ def test_a_release_that_was_cut_off_asks_about_the_same_synthetic_rows(
     assert dpsynth("verify", "out/people.audit.public.json").code == 0
 
 
+@pytest.mark.parametrize("mechanism", ["joint", "marginals"])
+def test_what_was_expected_are_tables_of_the_very_rows_that_are_published(
+    dpsynth, people, tmp_path, mechanism
+):
+    """As many synthetic rows as the private total says: then an expected cell is a count of the file."""
+    ran = dpsynth("release", with_evaluate(people(mechanism, "5"), "{epsilon: 20%}"))
+    assert ran.code == 0, ran.err
+    transcript, _ = load(tmp_path / "out/people.transcript.arrow")
+    spec = from_document(transcript.header["spec"])
+    made = read_table(str(tmp_path / "out/people.csv"), spec.domain, spec.csv, None)
+    asked = next(question for question, _ in transcript.answers if question["step"] == "evaluate")
+    columns = [cells["axes"][0] for cells in asked["statistic"]["tables"]]
+    assert [own["column"] for own in columns] == ["age", "score", "group"]
+    for own, expected in zip(columns, asked["statistic"]["expected"][0], strict=True):
+        counted = np.histogram(made.codes[own["column"]], own["edges"])[0]
+        counted[-1] -= np.sum(made.codes[own["column"]] == own["edges"][-1])  # numpy's last cell is closed
+        assert counted.tolist() == expected
+
+
 def test_a_loose_bound_hides_no_error():
     """The declared range is 10^9 wide and the rows are below 10^6: cut evenly, both tables are one cell."""
     rng = np.random.default_rng(0)
@@ -113,6 +134,19 @@ def test_the_stated_noise_is_the_spread_of_the_figures(delta):
     ):
         assert np.mean(figures) == pytest.approx(0.5, abs=5 * sd / np.sqrt(60) + 0.01)
         assert 0.55 < np.std(figures) / sd < 1.7
+    means = [one["means"]["x"] for one in found]
+    sd = means[0]["standard_deviation"]
+    assert np.mean([one["error"] for one in means]) == pytest.approx(0.05, abs=5 * sd / np.sqrt(60))
+    assert 0.55 < np.std([one["error"] for one in means]) / sd < 1.7
+
+
+@pytest.mark.parametrize(("rows", "total"), [(3, 5), (1_000, 7), (5, 0)])
+def test_what_a_cell_should_hold_is_its_part_of_the_real_rows_to_the_nearest_whole(rows, total):
+    made = {"x": np.zeros(rows, int), "k": np.arange(rows) % 3}
+    paid = paid_questions(PLAIN, Fraction(1), lambda: [made], rows, total)
+    table = paid.questions[0].statistic.expected[0][paid.tables.index(("k",))]
+    wanted = np.bincount(made["k"], minlength=3) * total / rows
+    assert np.abs(np.array(table) - wanted).max() <= 0.5
 
 
 def test_spikes_and_missing_cells_are_alone_and_other_cells_have_equal_parts():

@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample
 from dpsynth_cli.release.audit import CONFIDENTIAL
 from dpsynth_cli.trusted.rows.csv import CsvScan
@@ -32,7 +33,8 @@ def test_utility_is_in_the_stewards_audit_and_nowhere_else(dpsynth, people, tmp_
     steward, public = audits(tmp_path / "out")
     utility = steward["utility"]
     assert utility["confidential"] is True
-    assert set(utility["metrics"]) == {"w1", "marginals", "moments"}
+    assert set(utility["metrics"]) == set(QUICK)
+    assert utility["verdict"]["summary"]
     assert utility["sample_rows"] == 50_000
     assert utility["rows"]["real"] == 300
     assert "utility" not in public
@@ -57,7 +59,7 @@ def test_the_spec_chooses_metrics(dpsynth, people, tmp_path, section, metrics):
     utility = audits(tmp_path / "out")[0].get("utility")
     assert (None if utility is None else set(utility["metrics"])) == metrics
     if utility:
-        assert "uniform" in utility["metrics"]["w1"]
+        assert "independent" in utility["metrics"]["w1"]
 
 
 @pytest.mark.parametrize("epsilon", [None, "0.25"])
@@ -83,8 +85,8 @@ def test_swapping_a_real_row_changes_no_public_byte_given_the_same_answers(
         ran = dpsynth("release", copy / "spec.yaml", "--resume", "--ledger", copy / "ledger.sqlite")
         assert ran.code == 0, ran.err
         audit = copy / "out/people.audit.json"
-        assert dpsynth("report", audit, "--public", "--no-predict").code == 0
-        assert dpsynth("report", audit, "--no-predict").code == 0
+        assert dpsynth("report", audit, "--public").code == 0
+        assert dpsynth("report", audit).code == 0
         assert dpsynth("record", audit, "--curator", "Us").code == 0
     public = (
         "people.csv", "people.transcript.arrow", "people.audit.public.json", "people.report.public.html",
@@ -114,7 +116,7 @@ def test_what_cannot_be_judged_does_not_stop_a_paid_release(
     monkeypatch.setattr("dpsynth_cli.evaluate.utility.judge", fail)
     assert dpsynth("release", people("marginals")).code == 0
     assert audits(tmp_path / "out")[0]["utility"]["failed"] == said
-    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
@@ -163,7 +165,7 @@ def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
     spec = people("marginals", rows=0, more="strata: group")
     assert dpsynth("release", with_evaluate(spec, "{metrics: all, epsilon: 0.1}")).code == 0
     assert "failed" not in audits(tmp_path / "out")[0]["utility"]
-    assert dpsynth("report", "out/people.audit.json", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json").code == 0
     assert dpsynth("verify", "out/people.audit.json").code == 0
     (tmp_path / "none.csv").write_text("age,score,group\n")
     assert dpsynth("evaluate", spec, "none.csv", "-m", "w1,marginals,matches,propensity,sliced").code == 0
@@ -178,7 +180,7 @@ def test_an_empty_table_is_released_judged_and_shown(dpsynth, people, tmp_path):
         ("{epsilon: 0.6}", "evaluate.epsilon is more than half of privacy.epsilon, of which it is a part"),
         ("{epsilon: 0}", "evaluate.epsilon is 0; it must be a positive number, or a percentage"),
         ("{metric: all}", "evaluate.metric is not a known key (did you mean metrics?)"),
-        ("{metrics: [w1, tvd]}", "evaluate.metrics is [w1, tvd]; it must be one of w1, w1_2d, sliced"),
+        ("{metrics: [w1, tvd]}", "evaluate.metrics is [w1, tvd]; it must be one of w1, w1_2d, w1_joint"),
         ("{metrics: [w1, w1]}", "it must be a list that names each metric once"),
         ("{metrics: every}", "it must be a list of w1, w1_2d"),
         ("{target: age}", "evaluate.target is age; it must be a declared ordinal, nominal or boolean column"),
@@ -211,7 +213,8 @@ def test_any_tools_file_is_judged(dpsynth, people, tmp_path):
     assert ran.code == 0, ran.err
     judged = ran.json
     assert judged["confidential"] is True
-    assert judged["metrics"]["w1"]["synthetic"]["worst"] == 0 < judged["metrics"]["w1"]["uniform"]["worst"]
+    assert judged["metrics"]["w1"]["synthetic"]["worst"] == 0 < judged["metrics"]["w1"]["real_split"]["worst"]
+    assert judged["problems"]["real"]["rows"] == judged["problems"]["synthetic"]["rows"] == 300
     assert judged["metrics"]["matches"]["synthetic"]["unique_share"] == 1.0
     shown = dpsynth("evaluate", spec, "theirs.csv", "-m", "w1,w1_2d,sliced,propensity")
     assert shown.code == 0

@@ -73,3 +73,25 @@ def test_rows_are_the_same_in_any_batch():
     assert np.array_equal(whole[some], part)
     due = law[index] * factors[0][cells[0][0]] * factors[1][cells[1][0]] * factors[2][cells[2][0]]
     assert np.allclose(whole, due / due.sum(axis=1, keepdims=True))
+
+
+def test_factors_of_many_tables_neither_overflow_nor_vanish():
+    """60 tables that each say the same, in all but one row far from even: a product of 1e420."""
+    index, cells = np.array([0, 0, 1]), 60
+    start = np.full((3, 2), 0.5)
+    factor = np.array([[1e7, 1e-7], [2.0, 1.0]])
+    with np.errstate(all="raise", under="ignore"):
+        found = multiplied(start, [(index, np.arange(2))] * cells, [factor] * cells)
+    assert np.allclose(found[:2], [1.0, 0.0])
+    assert np.allclose(found.sum(axis=1), 1.0)
+    assert found[2, 0] > 0.999
+
+
+def test_tables_that_rows_cannot_have_do_not_make_them_grow_without_end():
+    """Each of 50 tables wants 20 times as many rows in a cell as may be there, in each of 6 passes."""
+    start = np.repeat([[1.0, 0.0], [0.0, 1.0]], [200, 19_800], axis=0)
+    table = Target(np.zeros(20_000, int), np.arange(2), np.array([[4_000.0, 16_000.0]]))
+    with np.errstate(all="raise", under="ignore"):
+        found, factors = fitted(start, [table] * 50, 6)
+    assert np.allclose(found, start)
+    assert np.isfinite(factors).all()

@@ -20,10 +20,10 @@ COLUMNS = {
 }
 
 
-def spec_of(columns=COLUMNS, **mechanism):
+def spec_of(columns=COLUMNS, rules=None, **mechanism):
     return from_document(
         {"dpsynth": 1, "name": "t", "output": "-", "privacy": {"epsilon": 1},
-         "mechanism": {"name": "joint"} | mechanism, "columns": columns}
+         "mechanism": {"name": "joint"} | mechanism, "columns": columns, "rules": rules}
     )  # fmt: skip
 
 

@@ -189,7 +189,7 @@ def test_what_was_paid_for_is_the_utility_of_the_entry_and_nothing_else_is(dpsyn
     assert dpsynth("record", "out/people.audit.json").code == 0
     entry = yaml.safe_load((tmp_path / "out/people.registry.yaml").read_text())
     assert "utility" not in entry["deployment"]["implementation"]
-    assert dpsynth("release", spec, "--set", "evaluate.epsilon=0.5").code == 0
+    assert dpsynth("release", spec, "--set", "evaluate.epsilon=0.5", "--replace").code == 0
     assert dpsynth("record", "out/people.audit.json").code == 0
     entry = yaml.safe_load((tmp_path / "out/people.registry.yaml").read_text())
     assert "By a part of the budget (epsilon 0.5): " in entry["deployment"]["implementation"]["utility"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
@@ -73,12 +74,17 @@ def test_every_key_has_words() -> None:
             assert key.required or not key.unless, key.name
 
 
+def always(keys: Iterable[Key | Section]) -> list[Key | Section]:
+    """The keys that the effective document has even where they are left out."""
+    return [key for key in keys if isinstance(key, Section) or not key.brief]
+
+
 def test_the_effective_document_has_the_declared_keys_in_their_order() -> None:
     effective = load(SMALL.replace("{type: boolean}", "{type: nominal, categories: [a]}")).effective
-    assert list(effective) == names(DOCUMENT)
+    assert list(effective) == [name for name in names(DOCUMENT) if name != "defaults"]
     for section in ("privacy", "csv", "sampling", "evaluate", "mechanism"):
-        assert list(effective[section]) == names(EVERY[section]), section
-    assert [list(column) for column in effective["columns"]] == [["name", *names(KEYS["nominal"])]]
+        assert list(effective[section]) == names(always(EVERY[section])), section
+    assert [list(column) for column in effective["columns"]] == [["name", *names(always(KEYS["nominal"]))]]
     assert list(effective["mechanism"]["split"]) == list(TOY["toy"].stages)
 
 
@@ -87,9 +93,12 @@ def test_the_schema_has_the_declared_keys_and_no_others() -> None:
     assert list(schema) == names(DOCUMENT)
     for section in ("privacy", "csv", "sampling", "evaluate"):
         assert list(schema[section]["properties"]) == names(EVERY[section]), section
-    (toy,) = schema["mechanism"]["oneOf"]
+    named, toy = schema["mechanism"]["oneOf"]
+    assert named == {"enum": ["toy"]}
     assert list(toy["properties"]) == names(EVERY["mechanism"])
-    for column in schema["columns"]["additionalProperties"]["oneOf"]:
+    *columns, key, constant, drop = schema["columns"]["additionalProperties"]["oneOf"]
+    assert [list(one["properties"]) for one in (key, constant, drop)] == [["key"], ["constant"], ["drop"]]
+    for column in columns:
         assert list(column["properties"]) == names(KEYS[column["properties"]["type"]["const"]])
 
 
@@ -113,10 +122,11 @@ def test_a_required_key_may_be_neither_left_out_nor_null(key: Key) -> None:
 def test_a_new_key_is_one_declaration() -> None:
     new = Key("quoted", FLAG, "whether fields are quoted", default=True)
     keys = (*CSV.keys, new)
-    assert read(keys, {"quoted": False}) == ({"multiline": False, "delimiter": ",", "quoted": False}, [])
+    others = {"multiline": False, "delimiter": ",", "encoding": "utf-8", "canonical": False}
+    assert read(keys, {"quoted": False}) == (others | {"quoted": False}, [])
     assert read(keys, {"quotd": False})[1] == [
         "here: quotd is not a known key (did you mean quoted?);"
-        " the keys here are multiline, delimiter, quoted"
+        " the keys here are multiline, delimiter, encoding, canonical, quoted"
     ]
     assert key_schema(new) == {
         "description": "whether fields are quoted",

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numbers import exact
@@ -162,12 +163,20 @@ def test_what_is_left_out_has_its_default() -> None:
         "output": "-",
         "rows": "noisy",
         "rows_hint": None,
-        "privacy": {"epsilon": "1", "delta": None, "neighbours": "add_remove", "dataset": "t"},
+        "privacy": {
+            "epsilon": "1",
+            "delta": None,
+            "neighbours": "add_remove",
+            "search": None,
+            "dataset": "t",
+        },
         "mechanism": LOWEST | {"depth": "auto", "shape": "tree", "clip": 1.0, "steps": 3},
         "columns": [{"name": "x", "type": "boolean", "nullable": False}],
+        "derive": None,
+        "rules": None,
         "csv": {"multiline": False, "delimiter": ","},
         "sampling": {"seed": None},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "epsilon": None, "target": None},
+        "evaluate": {"metrics": list(QUICK), "epsilon": None, "target": None},
         "strict": False,
     }
 
@@ -175,7 +184,11 @@ def test_what_is_left_out_has_its_default() -> None:
 def test_an_audit_lists_what_is_declared_of_a_column_in_this_order() -> None:
     columns = {column["name"]: list(column) for column in load(GOOD).effective["columns"]}
     assert columns["smoker"] == ["name", "type", "nullable"]
-    assert columns["sex"] == columns["stage"] == ["name", "type", "categories", "other", "nullable"]
+    assert (
+        columns["sex"]
+        == columns["stage"]
+        == ["name", "type", "categories", "candidates", "other", "nullable"]
+    )
     assert columns["age"] == columns["lon"] == columns["seen"] == ["name", "type", "bounds", "nullable"]
 
 
@@ -195,7 +208,7 @@ def test_a_release_by_groups_records_no_budget_and_no_noisy_total() -> None:
         "rows": None,
         "privacy": {"dataset": "t"},
         "mechanism": with_budget["mechanism"] | {"split": {}},
-        "evaluate": {"metrics": ["w1", "marginals", "moments"], "target": None},
+        "evaluate": {"metrics": list(QUICK), "target": None},
     }
     assert from_document(spec.effective, registry=groups) == spec
 
@@ -339,6 +352,7 @@ def test_overrides_are_in_the_effective_spec() -> None:
         "epsilon": "0.5",
         "delta": None,
         "neighbours": "replace_one",
+        "search": None,
         "dataset": "trips-2026",
     }
     assert spec.effective["rows"] == 1000
@@ -359,8 +373,8 @@ def test_both_yaml_parsers_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -
 # --- one mistake, one line ------------------------------------------------------------------------------
 
 _KEYS = (
-    "dpsynth, name, input, output, rows, rows_hint, privacy, columns, mechanism, csv, sampling, evaluate, "
-    "strict"
+    "dpsynth, name, input, output, rows, rows_hint, privacy, csv, columns, defaults, derive, rules, "
+    "mechanism, sampling, evaluate, strict"
 )
 _NAME = "it must be text without / or \\, at most 100 characters, such as trips"
 _INPUT = "it must be a .csv, .csv.gz or .parquet file, a folder of Parquet files, or - for standard input"
@@ -438,7 +452,7 @@ MISTAKES = [
         "neighbours: replace_one",
         "neighbors: replace_one",
         "line 10: privacy.neighbors is not a known key (did you mean neighbours?);"
-        " the keys here are epsilon, delta, neighbours, dataset",
+        " the keys here are epsilon, delta, neighbours, search, dataset",
     ),
     (
         "dataset: trips-2026",
@@ -540,7 +554,7 @@ MISTAKES = [
         "other: M",
         "othr: M",
         "line 21: columns.sex.othr is not a known key (did you mean other?);"
-        " the keys here are type, nullable, bounds, categories, other",
+        " the keys here are type, categories, candidates, other, nullable, labels, missing",
     ),
     (", bounds: [-74.3, -73.7]", "", f"line 18: columns.lon.bounds is missing; {_REAL}"),
     ("[-74.3, -73.7]", "[1, 0]", f"line 18: columns.lon.bounds is [1, 0]; {_REAL}"),
@@ -645,6 +659,20 @@ colums: 3
 
 def test_a_mistake_that_an_override_repairs_is_no_mistake() -> None:
     assert load(edited("epsilon: 0.1", "epsilon: -1"), "privacy.epsilon=1").privacy.epsilon == 1
+
+
+def test_a_name_alone_is_a_mechanism_with_its_defaults() -> None:
+    start, end = GOOD.index("mechanism:"), GOOD.index("columns:")
+    short, long = (
+        GOOD[:start] + own + GOOD[end:] for own in ("mechanism: toy\n", "mechanism: {name: toy}\n")
+    )
+    assert load(short) == load(long)
+    assert refusal(short.replace("mechanism: toy", "mechanism: toi")) == [
+        "spec.yaml, line 12: mechanism.name is toi; it must be one of toy (did you mean toy?)"
+    ]
+    assert refusal(short.replace("mechanism: toy", "mechanism:")) == [
+        "spec.yaml, line 12: mechanism is empty; it must be keys such as name: pmm"
+    ]
 
 
 def test_what_the_mechanism_cannot_do_is_a_mistake_at_its_name() -> None:

@@ -224,7 +224,14 @@ def test_a_million_different_labels_take_little_more_than_a_million_equal_ones(f
 def released(folder: Path, path: Path) -> tuple[int, str, list[str]]:
     """The exit code, the words without their numbers, and the names of the files."""
     (folder / "spec.yaml").write_text(SPEC.format(input=path))
-    words = [sys.executable, "-c", "from dpsynth_cli.cli.main import run; run()", "release", "spec.yaml"]
+    words = [
+        sys.executable,
+        "-c",
+        "from dpsynth_cli.cli.main import run; run()",
+        "release",
+        "spec.yaml",
+        "--replace",
+    ]
     ran = subprocess.run(words, capture_output=True, cwd=folder, env=environment(folder), timeout=120)
     told = b"" if ran.stderr.startswith(b"confidential, for the steward only: ") else ran.stderr
     said = re.sub(r"[0-9][0-9.,e-]*", "N", (ran.stdout + told).decode())
@@ -282,7 +289,14 @@ def test_a_release_with_any_evil_cell_of_parquet_is_like_any_other(tmp_path, nam
 def check_stops(folder: Path, path: Path, after: float) -> None:
     """A release that has begun to read ends soon after SIGTERM."""
     (folder / "spec.yaml").write_text(SPEC.format(input=path))
-    words = [sys.executable, "-c", "from dpsynth_cli.cli.main import run; run()", "release", "spec.yaml"]
+    words = [
+        sys.executable,
+        "-c",
+        "from dpsynth_cli.cli.main import run; run()",
+        "release",
+        "spec.yaml",
+        "--replace",
+    ]
     with subprocess.Popen(words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE) as running:
         deadline = time.monotonic() + 60
         while running.poll() is None and not list(folder.glob("out/.*.partial")):

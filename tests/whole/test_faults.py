@@ -19,7 +19,7 @@ import pytest
 import dpsynth_cli.release.table as releases
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import load
-from dpsynth_cli.trusted.ledger import chain
+from dpsynth_cli.trusted.ledger import chain, sqlite_file
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.stricken import STRUCK, struck
 
@@ -126,7 +126,7 @@ def test_stopped_while_the_ledger_is_made(dpsynth, people, tmp_path, monkeypatch
         raise SystemExit(143)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chain, "_check_format", stopped)
+        patch.setattr(sqlite_file, "_check_format", stopped)
         patch.setattr(Ledger, "reserve", lambda self, *_: self.create())
         patch.setattr(Ledger, "state", lambda self, release: undone(self, release, patch))
         ran = dpsynth("release", spec)
@@ -301,9 +301,9 @@ def test_clocks_that_disagree(dpsynth, people, tmp_path, monkeypatch):
     monkeypatch.setattr(chain, "datetime", Elsewhere)
     for days in (-4000, 4000):
         Elsewhere.days = days
-        assert dpsynth("release", spec).code == 0
+        assert dpsynth("release", spec, "--replace").code == 0
         assert dpsynth("verify", "out/people.audit.json").code == 0
-    ran = dpsynth("release", spec)
+    ran = dpsynth("release", spec, "--replace")
     assert ran.code == 3
     assert dpsynth("budget", "verify").code == 0
 

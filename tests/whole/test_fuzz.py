@@ -178,12 +178,13 @@ def whole_releases(dpsynth, people, tmp_path, count: int, rng: random.Random) ->
         if rng.random() < 0.3:
             spec.write_text(mangled(spec.read_text(), rng), errors="surrogatepass")
         command = rng.choice(("release", "release", "check"))
-        ran = dpsynth(command, spec, *(["--json"] if rng.random() < 0.3 else []))
+        again = ["--replace"] if command == "release" else []
+        ran = dpsynth(command, spec, *again, *(["--json"] if rng.random() < 0.3 else []))
         assert ran.code in (0, 2, 5), (ran.code, ran.err, spec.read_text())
         assert "Traceback" not in ran.err
         assert SECRET not in ran.out + ran.err
-        for made in (tmp_path / "out").glob("*") if (tmp_path / "out").is_dir() else ():
-            assert SECRET.encode() not in made.read_bytes(), made
+        for made in (tmp_path / "out").rglob("*") if (tmp_path / "out").is_dir() else ():
+            assert made.is_dir() or SECRET.encode() not in made.read_bytes(), made
 
 
 def test_some_specs(tmp_path):

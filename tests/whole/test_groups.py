@@ -10,6 +10,7 @@ import pytest
 
 from dpsynth_cli.spec.spec import from_document, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.ledger.policy import who
 from tests.conftest import ROOT
 
 GROUPS = "guarantee: groups, group_size: 10"
@@ -77,7 +78,7 @@ def test_the_ledger_records_it_as_unbounded(dpsynth, groups, tmp_path):
     assert dpsynth("release", groups()).code == 0
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert [entry.kind for entry in ledger.log()] == ["reserve", "drawn", "commit"]
-    assert ledger.log()[0].payload == {"name": "people", "currency": "unbounded"}
+    assert ledger.log()[0].payload == {"name": "people", "currency": "unbounded"} | {"by": who()}
     assert ledger.balance("people").unbounded == 1
     assert ledger.verify() == []
 
@@ -169,8 +170,10 @@ def test_verify_finds_what_was_changed(dpsynth, groups, tmp_path):
 def test_an_older_transcript_of_the_same_name_does_not_stay_beside_it(dpsynth, people, groups, tmp_path):
     assert dpsynth("release", people()).code == 0
     assert (tmp_path / "out/people.transcript.arrow").exists()
-    assert dpsynth("release", groups()).code == 0
+    assert dpsynth("release", groups(), "--replace").code == 0
     assert not (tmp_path / "out/people.transcript.arrow").exists()
+    (kept,) = (tmp_path / "out").glob("people.2*/people.audit.json")
+    assert dpsynth("verify", kept).code == 0
 
 
 def test_the_effective_spec_gives_the_same_spec(groups):

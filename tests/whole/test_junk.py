@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -31,17 +32,21 @@ columns:
   city:   {{type: nominal, categories: [Málaga, Köln, Paris]}}
   hours:  {{type: integer, bounds: [0, 40]}}
 """
+DAYS = "{type: date, bounds: [2019-01-01, 2019-12-31]"
 WARNINGS = {
     "amount": "column 'amount': 100 % of cells (200 of 200) are no numbers and count as its lower bound; "
-    "they look like amounts with a currency sign: write plain numbers, 1234.5.",
+    'they look like amounts with a currency sign: declare currency: "$" (the sign they have), and '
+    'thousands: "," where thousands are parted.',
     "rate": "column 'rate': 100 % of cells (200 of 200) are no numbers and count as missing; they look like "
-    "numbers with a percent sign: write plain numbers, without the sign.",
+    "numbers with a percent sign: declare percent: true.",
     "day": "column 'day': 100 % of cells (200 of 200) are no dates and count as its lower bound; they look "
-    "like dates with the day first (DD/MM/YYYY): write YYYY-MM-DD.",
+    'like dates with the day first (DD/MM/YYYY): declare date: "%d/%m/%Y" (with the signs they have).',
     "city": "column 'city': 67 % of cells (134 of 200) are no listed label and count as its first category; "
-    "they look like labels in another encoding than UTF-8 (Latin-1?): convert the file to UTF-8 (iconv).",
+    "they look like labels in another encoding than UTF-8: set csv: {encoding: cp1252} (of Parquet, "
+    "write the text in UTF-8).",
     "hours": "column 'hours': 10 % of cells (20 of 200) are out of bounds and were moved to a bound; widen "
-    "the bounds by public knowledge, or check the unit.",
+    'the bounds by public knowledge, check the unit, or declare missing: ["-9"] where such a number means a '
+    "missing cell.",
 }
 
 
@@ -69,6 +74,51 @@ def steward(folder: Path, name: str = "pay") -> dict:
     audit = json.loads((folder / f"out/{name}.audit.json").read_text())
     jsonschema.validate(audit, json.loads((ROOT / "configs/audit.schema.json").read_text()))
     return audit
+
+
+def test_what_a_warning_advises_cures_it(dpsynth, tmp_path):
+    spec = write_pay(tmp_path)
+    told = spec.read_text()
+    for old, new in {
+        "[0, 100000]}": '[0, 100000], currency: "$", thousands: ","}',
+        "[0, 100], nullable: true}": "[0, 100], percent: true, nullable: true}",
+        "2019-12-31]}": '2019-12-31], date: "%d/%m/%Y"}',
+        "[0, 40]}": '[0, 40], missing: ["50"], nullable: true}\ncsv: {encoding: cp1252}',
+    }.items():
+        assert old in told
+        told = told.replace(old, new)
+    spec.write_text(told)
+    ran = dpsynth("release", "spec.yaml", "--strict")
+    assert (ran.code, ran.err) == (0, "")
+    for counts in steward(tmp_path)["problems"]["columns"].values():
+        assert (counts["unparseable"], counts["unlisted"], counts["out of bounds"]) == (0, 0, 0)
+
+
+FORMS = {  # a cell of each form that advice is given for, under which declaration, and what cures it
+    "1,5": ("{type: continuous, bounds: [0, 9]", 'decimal: ","'),
+    "1.234.567": ("{type: integer, bounds: [0, 9999999]", 'thousands: "."'),
+    "1,234,567.5": ("{type: continuous, bounds: [0, 9999999]", 'thousands: ","'),
+    "7/23/2019": (DAYS, 'date: "%m/%d/%Y"'),
+    "2019/07/23": (DAYS, 'date: "%Y/%m/%d"'),
+    "20190723": (DAYS, 'date: "%Y%m%d"'),
+    "23 Jul 2019": (DAYS, 'date: "%d %b %Y"'),
+    "Ja": ("{type: boolean", "true: [Ja], false: [Nein]"),
+}
+
+
+@pytest.mark.parametrize("cell", FORMS)
+def test_the_advice_for_a_form_is_a_key_that_reads_it(dpsynth, tmp_path, cell):
+    declared, cure = FORMS[cell]
+    (tmp_path / "t.csv").write_text("x\n" + f'"{cell}"\n' * 50)
+    start = "dpsynth: 1\nname: t\ninput: t.csv\noutput: out/t.csv\nprivacy: {epsilon: 1}\n"
+    start += "mechanism: {name: marginals}\ncolumns:\n  x: "
+    (tmp_path / "spec.yaml").write_text(f"{start}{declared}}}\n")
+    ran = dpsynth("check", "spec.yaml", "--data", "--runs", 0, "--json")
+    (told,) = ran.json["data"]["warnings"]
+    assert re.sub(r"\[.*?\]", "", cure).split(",")[0].strip() in re.sub(r"\[.*?\]", "", told)
+    (tmp_path / "spec.yaml").write_text(f"{start}{declared}, {cure}}}\n")
+    ran = dpsynth("check", "spec.yaml", "--data", "--runs", 0, "--json")
+    assert [one for one in ran.json["data"]["warnings"] if "every cell is at" not in one] == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -99,7 +149,7 @@ def test_what_is_much_is_red(dpsynth, tmp_path, monkeypatch):
     lines = (tmp_path / "pay.csv").read_bytes().splitlines()
     few = [lines[0], *[b"1,5,2019-03-01,Paris,3"] * 99, b"x,,2019-03-01,Paris,3", b""]
     (tmp_path / "pay.csv").write_bytes(b"\n".join(few))
-    ran = dpsynth("release", "spec.yaml")
+    ran = dpsynth("release", "spec.yaml", "--replace")
     assert "1 cells and 0 whole records are not as declared, no more than 5 % of any column" in ran.err
     assert "\x1b[31m" not in ran.err
 
@@ -108,7 +158,7 @@ def test_quiet_says_nothing_and_json_on_standard_output_has_none_of_it(dpsynth, 
     spec = write_pay(tmp_path)
     ran = dpsynth("release", spec, "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
-    ran = dpsynth("release", spec, "--json")
+    ran = dpsynth("release", spec, "--json", "--replace")
     assert "problems" not in ran.json
     assert WARNINGS["day"] in ran.err
     ran = dpsynth("release", spec, "-o", "-")
@@ -134,7 +184,7 @@ def test_no_public_byte_depends_on_junk_given_the_same_answers(dpsynth, people, 
     assert (clean["warnings"], clean["ruined"]) == ([], 0)
     assert junk["ruined"] == 5
     assert len(junk["warnings"]) == 4
-    assert dpsynth("report", "out/people.audit.json", "--public", "-o", "page.html", "--no-predict").code == 0
+    assert dpsynth("report", "out/people.audit.json", "--public", "-o", "page.html").code == 0
     assert dpsynth("record", "out/people.audit.json", "--curator", "us").code == 0
     published = [path for path in (tmp_path / "out").iterdir() if path.name != "people.audit.json"]
     words = ("problems", "unparseable", "unlisted", "ruined", "not_counted", "currency sign", "strict")
@@ -162,6 +212,8 @@ def test_strict_refuses_before_the_charge(dpsynth, tmp_path, how):
         "release without --strict and strict: true. This was counted in the real rows: it is confidential, "
         "for the steward only. Do not publish it, nor that it was looked at.\n"
     )
+    told = dpsynth("release", spec, "--json", *([how] if how == "--strict" else [])).json
+    assert told["confidential"] is True
     assert Ledger(tmp_path / "ledger.sqlite").log() == before
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -56,7 +56,7 @@ def test_no_time_can_be_found_from_published_hashes(dpsynth, people, tmp_path):
     spec, ledger = people(), Ledger(tmp_path / "ledger.sqlite")
     audits = []
     for _ in range(2):
-        assert dpsynth("release", spec).code == 0
+        assert dpsynth("release", spec, "--replace").code == 0
         audit, _ = public_files(tmp_path / "out")
         number = next(e.number for e in ledger.log() if e.hash == audit["budget"]["ledger"]["hash"])
         audits.append(audit | {"entry": number})
@@ -74,7 +74,7 @@ def test_a_failed_attempt_leaves_no_trace_in_what_is_published(dpsynth, people, 
     with monkeypatch.context() as once:
         once.setattr("dpsynth_cli.trusted.sums.passes.Passes.sums", lambda *words: 1 / 0)
         assert dpsynth("release", spec).code == 1  # charged, and not given back
-    assert dpsynth("release", spec).code == 0
+    assert dpsynth("release", spec, "--again").code == 0
     audit, transcript = public_files(tmp_path / "out")
     assert audit["budget"]["ledger"].keys() == {"dataset", "hash", "charged", "conversion"}
     steward = json.loads((tmp_path / "out/people.audit.json").read_bytes())

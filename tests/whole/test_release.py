@@ -75,7 +75,7 @@ def test_two_releases_of_one_spec_differ_in_every_noisy_answer(dpsynth, people, 
     spec = people("pmm")
     seen = []
     for _ in range(2):
-        assert dpsynth("release", spec, "--set", "rows_hint=300").code == 0
+        assert dpsynth("release", spec, "--set", "rows_hint=300", "--replace").code == 0
         seen.append(answers(tmp_path / "out/people.transcript.arrow"))
     assert all((one != other).any() for one, other in zip(*seen, strict=True))
 
@@ -99,7 +99,8 @@ def test_pipes(dpsynth, people, tmp_path):
         ran = subprocess.run(command, stdin=data, capture_output=True, cwd=tmp_path, env=os.environ)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(b"age,score,group\n")
-    assert ran.stderr == b""
+    assert b" synthetic rows on standard output\n" in ran.stderr
+    assert b"  spent: epsilon = 1 of people, add_remove (no grant: recorded, not limited)\n" in ran.stderr
     assert (tmp_path / "people.audit.public.json").exists()
 
 
@@ -312,10 +313,10 @@ def test_a_refunded_release_reads_no_row(dpsynth, people, tmp_path, monkeypatch)
     people("marginals")
     created = PartialTranscript.create
 
-    def aborted(path, header):
+    def aborted(path, header, *more):
         with Ledger(tmp_path / "ledger.sqlite") as ledger:
             ledger.abort(header["release"]["id"], "somebody else")
-        return created(path, header)
+        return created(path, header, *more)
 
     monkeypatch.setattr(PartialTranscript, "create", aborted)
     monkeypatch.setattr(releases, "sum_over", None)
@@ -509,7 +510,7 @@ def test_a_header_without_rows_releases(dpsynth, people, tmp_path, mechanism):
     more = "strata: group" if mechanism == "lowdim" else ""
     spec = people(mechanism, rows=0, more=more)
     for neighbours in ("add_remove", "replace_one"):
-        ran = dpsynth("release", spec, "--set", f"privacy.neighbours={neighbours}")
+        ran = dpsynth("release", spec, "--set", f"privacy.neighbours={neighbours}", "--replace")
         assert ran.code == 0, ran.err
         assert dpsynth("verify", "out/people.audit.json").code == 0
 
@@ -520,7 +521,7 @@ def many_at_once(people, tmp_path, count: int, allowed: int) -> None:
     people("marginals", "0.1", rows=20)
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.grant("people", str(allowed / 10), "add_remove")
-    command = [sys.executable, "-m", "dpsynth_cli", "release", "spec.yaml", "-q"]
+    command = [sys.executable, "-m", "dpsynth_cli", "release", "spec.yaml", "-q", "--again", "--replace"]
     running = [
         subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE) for _ in range(count)
     ]

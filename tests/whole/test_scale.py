@@ -45,7 +45,7 @@ if pieces == "small":
     read_parquet.BATCH = write.GROUP = drawing.BLOCK_ROWS = memory.MOST_BYTES = 2**12
 
 def release(table):
-    sys.argv = ["dpsynth", "release", "spec.yaml", "-i", table, "-q"]
+    sys.argv = ["dpsynth", "release", "spec.yaml", "-i", table, "-q", "--replace"]
     try:
         run()
     except SystemExit as stop:

@@ -127,7 +127,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     totals = np.array([mass.sum() for mass in marginals[omega.modelled[0].name].masses])
     n = round(float(totals.sum()))
     few = pair_cells([own.cells for own in attributes], omega.classes) <= MOST_CELLS
-    table = Crossed(omega, attributes, Rules(None, omega)) if few and params.factors is None else None
+    table = Crossed(omega, attributes, Rules(omega)) if few and params.factors is None else None
 
     def pools(counts: Ints, rng: np.random.Generator) -> list[Ints]:
         rows = [latent.cells(attributes, k, int(counts[k]), rng) for k, latent in enumerate(latents)]

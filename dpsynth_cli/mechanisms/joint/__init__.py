@@ -3,8 +3,8 @@
 First single columns, then for every pair how far its table is from independence (one number a pair, see
 `Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and finer.
 What that model does not explain is asked for again, and the pairs that are worth it are counted; with enough
-rows and budget triples too. With strata tables are by class or of all classes together, as they are worth. Of columns of two values only what their sums leave open is asked
-(`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
+rows and budget triples too. With strata, tables are by class or of all classes together, whichever is worth
+more. Of columns of two values only what their sums leave open is asked (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
 ones; what needs tables of four columns and more (five of two values) stays out of reach.
 
@@ -34,8 +34,8 @@ from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
 from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
-from dpsynth_cli.mechanisms.registry import Mechanism, parameter
-from dpsynth_cli.mechanisms.shared.rules import STRUCTURE, Rules, problems
+from dpsynth_cli.mechanisms.registry import Mechanism
+from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
@@ -57,16 +57,13 @@ FALLBACK = (
 
 @dataclass(frozen=True)
 class Params:
-    rules: Mapping[str, Any] | None = parameter(
-        None, "what no row can have: pairs of values of two columns", structure=STRUCTURE
-    )
+    """Nothing to set: impossible pairs are in the domain."""
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
-    rules = Rules(params.rules, omega)
-    few = _few(ask, omega, sizes)
-    columns, misfit, links, pairs = _shares(rest, split, few)
+    rules = Rules(omega)
+    columns, misfit, links, pairs = _shares(rest, split, _few(ask, omega, sizes))
     looks = divide(misfit, [1, 1])
     if not _shows(ask, omega, sizes, looks[0]):
         if not rules:
@@ -220,7 +217,7 @@ def _model(
 def fits(omega: Domain, params: Params) -> list[str]:
     if not omega.modelled:
         return ["joint needs a column besides the strata"]
-    found = problems(params.rules, omega)
+    found = []
     for column in omega.modelled:
         if column.categorical and column.codes * omega.classes > MOST_CATEGORIES:
             found.append(

@@ -141,8 +141,11 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
         for name in constraint.weights:
             if omega[name].type not in ("continuous", "integer"):
                 raise NotLinear(f"{text}: {name} is not a continuous or integer column")
-            if constraint.equal and omega[name].type == "integer":
-                raise NotLinear(f"{text}: {name} is an integer column, and an equation needs continuous ones")
+            if omega[name].scale != "linear":
+                raise NotLinear(f"{text}: {name} has a {omega[name].scale} scale")
+            if constraint.equal and _stepped(omega[name]):
+                words = "is an integer column" if omega[name].type == "integer" else "has a step"
+                raise NotLinear(f"{text}: {name} {words}, and an equation needs continuous ones")
     columns = tuple(c for c in omega if any(c.name in constraint.weights for constraint in found))
     # x in [0, 1] by the bounds: value = lower + x (upper - lower).
     rows = []
@@ -171,10 +174,17 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     return Kept(columns, whole, centre, tight, tight_centre)
 
 
+def _stepped(column: Column) -> bool:
+    """Whether its codes are values, and not the cells between bounds."""
+    return column.type != "continuous" or column.grid is not None
+
+
 def _span(column: Column) -> Fraction:
     """From the first value to the last one on the column's grid."""
     if column.type == "integer":
         return Fraction((column.size - 1) * column.unit)
+    if column.grid is not None:
+        return (column.size - 1) * column.grid
     return Fraction(column.upper) - Fraction(column.lower)
 
 
@@ -190,7 +200,7 @@ def _values(codes: Ints, columns: Sequence[Column]) -> Floats:
     """Places between the bounds, as `write.py` writes them."""
     x = np.empty(codes.shape)
     for j, column in enumerate(columns):
-        if column.type == "continuous":
+        if not _stepped(column):
             x[:, j] = (codes[:, j] + 0.5) / column.size if column.size > 1 else 0.0
         else:
             x[:, j] = codes[:, j] / max(1, column.size - 1)
@@ -201,6 +211,6 @@ def _codes(x: Floats, columns: Sequence[Column]) -> Ints:
     codes = np.empty(x.shape, np.int64)
     for j, column in enumerate(columns):
         last = column.size - 1
-        place = np.floor(x[:, j] * column.size) if column.type == "continuous" else np.rint(x[:, j] * last)
+        place = np.rint(x[:, j] * last) if _stepped(column) else np.floor(x[:, j] * column.size)
         codes[:, j] = np.clip(place, 0, last).astype(np.int64)
     return codes

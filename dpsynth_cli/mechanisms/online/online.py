@@ -30,6 +30,7 @@ from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns
+from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
 
@@ -58,7 +59,8 @@ class Params:
 
 def partition(columns: tuple[Column, ...], depth: int) -> pmm.Tree:
     """The binary partition of Omega, columns halved in turn: that of depth r begins every deeper one."""
-    return pmm.Tree(turns([(c.size, c.nullable) for c in columns], depth), None)
+    sizes = [(c.size, c.nullable) for c in columns]
+    return pmm.Tree(turns(sizes, depth), [Scale.even(*size) for size in sizes])
 
 
 # --- blocks ------------------------------------------------------------------------------------------

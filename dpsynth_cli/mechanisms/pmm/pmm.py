@@ -26,17 +26,21 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.mechanisms.pmm.tails import tails
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of, surely
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total
-from dpsynth_cli.numeric.partition import along, code_ranges, turns
+from dpsynth_cli.numeric.partition import along, turns
 from dpsynth_cli.numeric.sampling import whole
-from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Halves, Model, Question
+from dpsynth_cli.numeric.scale import Scale
+from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Model, Question
 from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
+LOOSE = 16  # bounds so many times wider than where rows are cost more than a finer scale there does
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ class Tree:
     """One class's partition: which column each level halves, and how each column is cut."""
 
     order: tuple[int, ...]
-    quantiles: list[Quantiles] | None
+    scales: list[Scale]
+    quantiles: list[Quantiles] | None = None
 
     def cells(self, columns: tuple[Column, ...], level: int) -> Cells:
         order = self.order[:level]
@@ -73,16 +78,16 @@ class Tree:
 
     def _axis(self, a: int, column: Column, bits: int) -> Axis:
         if self.quantiles is None:
-            return Halves(column.name, bits)
+            return axis_of(column, self.scales[a], bits)
         return Bins(column.name, self.quantiles[a].edges(bits))
 
     def volumes(self, columns: tuple[Column, ...]) -> Floats:
-        """The part of Omega in each leaf: of its codes, or of its private product measure."""
+        """The part of Omega in each leaf: of its scales, or of its private product measure."""
         volume = np.ones(1 << len(self.order))
         for a, column in enumerate(columns):
             bits = self.order.count(a)
             parts = (
-                code_ranges((column.size, column.nullable), bits)[1] / column.codes
+                self.scales[a].room(bits) / column.codes
                 if self.quantiles is None
                 else self.quantiles[a].masses(bits)
             )
@@ -99,10 +104,18 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         own, rest = divide(rest, [split["marginals"], split["counts"]])
         quantiles = _quantiles(ask, omega, sizes, own)
 
+    # Where rows are in loose bounds; the paper's own algorithm takes bounds as they are.
+    scales = [Scale.even(column.size, column.nullable) for column in columns]
+    if quantiles is None and params.consistency == "wls":
+        even = divide(rest, [1.0] * len(columns))
+        scales, rest = ask_scales(ask, "counts", columns, even, surely(sizes), LOOSE)
+
     # The partition: r = log2(epsilon n), a little less, in each class.
     trees = [
-        Tree(turns([(c.size, c.nullable) for c in columns], depth), quantiles[k] if quantiles else None)
-        for k, depth in enumerate(_depths(ask, omega, params, sizes, rest))
+        Tree(
+            turns([(c.size, c.nullable) for c in columns], depth), scales, quantiles[k] if quantiles else None
+        )
+        for k, depth in enumerate(_depths(ask, omega, params, sizes, rest, scales))
     ]
 
     # Counts: n_theta + noise on the measured levels, with the shares of eq. 3.7 where all are.
@@ -128,7 +141,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         known = [(float(sizes.rows[k]), sizes.variance)] if math.isfinite(sizes.variance) else []
         sums = [(float(counts.sum()), variance * len(counts)) for _, counts, variance in measured]
         totals.append(max(0.0, best_total(known + sums)))
-        masses.append(_consistent(measured, tree.volumes(columns), totals[k], params.consistency))
+        room = np.where(tails(tree.order, tree.scales, measured), 0.0, tree.volumes(columns))
+        masses.append(_consistent(measured, room, totals[k], params.consistency))
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
     draw = points(trees, masses, totals, columns, omega.strata)
@@ -199,12 +213,15 @@ def _consistent(
 def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
     """For leaves of a tree, codes of one column inside them."""
     cells = along(tree.order, a)
-    first, width = code_ranges((column.size, column.nullable), tree.order.count(a))
+    bits, scale = tree.order.count(a), tree.scales[a]
+    first, width = scale.ranges(bits)
 
     def codes(leaf: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         cell = cells.take(leaf)
         if tree.quantiles is not None:
             return tree.quantiles[a].codes(uniform_ranks(cell, rng))
+        if not scale.plain:
+            return scale.draw(cell, bits, rng)
         step = rng.random(len(cell))
         step *= width.take(cell)
         code = step.astype(np.int64)
@@ -214,11 +231,14 @@ def _inside(tree: Tree, a: int, column: Column) -> Callable[[np.ndarray, np.rand
     return codes
 
 
-def _depths(ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction) -> list[int]:
+def _depths(
+    ask: Ask, omega: Domain, params: Params, sizes: Sizes, rest: Fraction, scales: Sequence[Scale]
+) -> list[int]:
     lone = Question("counts", CellCounts(Cells(())), rest, omega.strata)
     epsilon = math.sqrt(2) / max(ask.sd(lone), 1e-9)
     columns, rule = omega.modelled, params.consistency
-    chosen = [params.depth or depth_for(epsilon, rows, columns, rule) for rows in sizes.rows]
+    more = sum(not scale.plain for scale in scales)  # half of a scale is for what is outside of its focus
+    chosen = [params.depth or depth_for(epsilon, rows, columns, rule) + more for rows in sizes.rows]
     return [min(deepest(columns), depth) for depth in chosen]
 
 

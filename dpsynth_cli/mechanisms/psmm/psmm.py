@@ -37,6 +37,7 @@ from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Mod
 SECONDS, BYTES = 120, 2e9  # what a release may take at worst
 EACH_SECOND, EACH_BYTE = 6e-6, 200.0  # of every cell of every class, besides the closest measure: measured
 MOST_CELLS = 2**20  # cells
+MOST_COLUMNS = 30  # numpy's arrays have 32 axes, or 64
 BLOCK_ROWS = 2**17  # of a block
 
 
@@ -99,6 +100,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns, or so many cells, would take too long or too much memory."""
+    d = len(omega.modelled)
+    if d > MOST_COLUMNS:
+        return [f"psmm takes at most {MOST_COLUMNS} columns, and there are {d}; use joint or lowdim"]
     lattice = divided(_scales(omega), params.cells or 1, params.metric)
     if not _heavy(omega, lattice):
         return []

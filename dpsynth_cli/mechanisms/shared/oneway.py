@@ -25,16 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.shared.focus import ask_scales, surely
+from dpsynth_cli.mechanisms.shared.oneway_plan import COARSE, ColumnPlan, count, plan_for, weight
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
 from dpsynth_cli.numeric.partition import code_ranges
+from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.numeric.spikes import cut, divided, threshold
 from dpsynth_cli.questions import (
     Answer,
     Ask,
-    Axis,
     Bins,
     CellCounts,
     Cells,
@@ -46,10 +48,6 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.shares import divide
 
-COARSE = 4  # halvings of a numeric column that are always counted: 16 cells
-FEW = 7  # a column of at most 2^7 codes is counted code by code as well
-DEEPEST = 16
-COARSE_SHARE, SPIKE_SHARE = 0.65, 0.12  # of a column's share: its coarse level of two, its spikes
 PIECES = 2**14  # cells of the question about spikes, at most
 
 
@@ -98,11 +96,14 @@ def ask_marginals(
     depth: int | None = None,
 ) -> dict[str, Marginal]:
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
-    shares = divide(share, [_weight(column) for column in columns])
+    shares = divide(share, [weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
+    scales, left = ask_scales(ask, "columns", columns, shares, surely(sizes))
+    shares = divide(left, [weight(column, scale) for column, scale in zip(columns, scales, strict=True)])
     signed = sizes.variance == 0 or 2 * sum(column.categorical for column in columns) >= len(columns)
     plans = [
-        _plan(ask, omega, column, own, n, depth, signed) for column, own in zip(columns, shares, strict=True)
+        plan_for(ask, omega, column, scale, own, n, depth, signed)
+        for column, scale, own in zip(columns, scales, shares, strict=True)
     ]
 
     # Counts: of categories, of cells; and the differences of two cells.
@@ -134,69 +135,10 @@ def ask_marginals(
 
 def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:
     """Halvings of a numeric column that few rows leave room for: cells of a class twice as large as noise."""
-    count = CellCounts(Cells(()))
-    sd = ask.sd(Question("columns", count, share / len(omega.modelled), omega.strata))
+    lone = CellCounts(Cells(()))
+    sd = ask.sd(Question("columns", lone, share / len(omega.modelled), omega.strata))
     room = float(sizes.rows.sum()) / omega.classes / max(2 * sd, 1e-9)
     return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
-
-
-def _weight(column: Column) -> float:
-    """Noise moves a histogram of m cells by m in all, so sqrt(m) each makes the sum least.
-
-    Measured: of many categories most are rare, and cells beyond 24 count for nothing (beyond 32 where numbers
-    are counted one by one); a column of many codes, which a tree smooths, counts as nine.
-    """
-    if column.categorical:
-        return math.sqrt(min(column.codes, 24))
-    return math.sqrt(min(column.codes, 32) if column.bits <= FEW + column.nullable else 9)
-
-
-@dataclass(frozen=True)
-class ColumnPlan:
-    """How one column is asked: its counted levels (none: code by code), and the share for spikes.
-
-    `signed`: only by how much its upper half holds more rows than its lower; together with other columns.
-    """
-
-    column: Column
-    levels: tuple[int, ...]
-    questions: list[Question]
-    spikes: Fraction | None = None
-    signed: bool = False
-
-
-def _plan(
-    ask: Ask, omega: Domain, column: Column, share: Fraction, n: float, depth: int | None, signed: bool
-) -> ColumnPlan:
-    coarse = COARSE + column.nullable
-    if column.categorical or column.bits <= coarse:
-        return ColumnPlan(
-            column, (), [_count(omega, Bins(column.name, tuple(range(column.codes + 1))), share)]
-        )
-    sd = ask.sd(_count(omega, Halves(column.name, coarse), share))
-    rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + column.nullable
-    fine = min(rich, DEEPEST) if rich >= coarse + 3 else coarse
-    if column.bits <= FEW + column.nullable:
-        fine = column.bits
-    fine = min(column.bits, depth or fine)
-    if fine == 1 and signed and not column.nullable:
-        return ColumnPlan(column, (1,), [], signed=True)
-    levels = (coarse, fine) if fine >= coarse + 2 else (fine,)
-    spikes = None
-    rest, look = divide(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
-    lowest = threshold(np.ones(1), ask.sd(_count(omega, Halves(column.name, 1), look)))
-    if fine < column.bits and n > lowest[0]:  # else not even all rows in one code would stand out
-        share, spikes = rest, look
-    weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
-    questions = [
-        _count(omega, Halves(column.name, level), own)
-        for level, own in zip(levels, divide(share, weights), strict=True)
-    ]
-    return ColumnPlan(column, levels, questions, spikes)
-
-
-def _count(omega: Domain, axis: Axis, share: Fraction) -> Question:
-    return Question("columns", CellCounts(Cells((axis,))), share, omega.strata)
 
 
 def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
@@ -216,8 +158,11 @@ def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
         masses = [on_simplex(block, n) for block, n in zip(answers[0].blocks, totals, strict=True)]
         return Marginal(np.arange(column.codes), np.ones(column.codes, np.int64), masses)
     depth = plan.levels[-1]
-    first, width = code_ranges((column.size, column.nullable), depth)
-    room, there = width.astype(np.float64), width > 0
+    (first, width), room = plan.scale.ranges(depth), plan.scale.room(depth)
+    there = width > 0
+    together = np.sum(answers[0].blocks, axis=0)
+    empty = plan.scale.tails(plan.levels[0], together, answers[0].sd * math.sqrt(len(totals)))
+    room = np.where(np.repeat(empty, len(room) // len(empty)), 0.0, room)
     masses = []
     for k, n in enumerate(totals):
         counts: list[Floats | None] = [None] * (depth + 1)
@@ -225,7 +170,15 @@ def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
         for level, answer in zip(plan.levels, answers, strict=True):
             counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
         masses.append(descend(n, *combined(counts, variances, room), room, posterior)[there])
-    return Marginal(first[there], width[there], masses)
+    return _spread(plan.scale, Marginal(first[there], width[there], masses))
+
+
+def _spread(scale: Scale, marginal: Marginal) -> Marginal:
+    """Cells that reach far beyond the focus of their scale: even on it, not over their codes."""
+    if scale.plain:
+        return marginal
+    first, width, run, part = scale.cut(marginal.first, marginal.width)
+    return Marginal(first, width, [mass[run] * part for mass in marginal.masses], marginal.first)
 
 
 def _halves(column: Column, more: Ints, totals: Floats) -> Marginal:
@@ -245,12 +198,24 @@ def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Ques
     """The question about spikes: single codes, or as many pieces as may be, of every heavy run."""
     column, share = plan.column, plan.spikes
     assert share is not None
-    sd = ask.sd(_count(omega, Halves(column.name, 1), share))
-    heavy = _above(marginal.masses, threshold(marginal.width, sd)) & (marginal.width > 1)
-    most = PIECES // max(1, int(heavy.sum()))
-    pieces = np.where(heavy, np.minimum(marginal.width, max(1, most)), 1)
+    sd = ask.sd(count(omega, Halves(column.name, 1), share))
+    # Where there is hardly any noise a run must still have a row: sums leave traces of mass in empty ones.
+    heavy = _above(marginal.masses, np.maximum(threshold(marginal.width, sd), 0.5)) & (marginal.width > 1)
+    pieces = _pieces(np.sum(marginal.masses, axis=0), marginal.width, heavy)
     starts, _ = cut(marginal.first, marginal.width, pieces)
-    return _count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+    return count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+
+
+def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
+    """Into how many each run is cut: the heaviest to single codes as far as there is room, others evenly."""
+    order = np.flatnonzero(heavy)[np.argsort(-mass[heavy], kind="stable")]
+    whole = int(np.searchsorted(np.cumsum(width[order]), PIECES, side="right"))
+    left = PIECES - int(width[order[:whole]].sum())
+    pieces = np.ones(len(width), np.int64)
+    pieces[order[:whole]] = width[order[:whole]]
+    rest = order[whole:]
+    pieces[rest] = np.clip(left // max(1, len(rest)), 1, width[rest])
+    return pieces
 
 
 def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal:
@@ -268,7 +233,8 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
         divided(mass, run, width, spike, count, answer.sd)
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
-    return Marginal(first, width, masses, marginal.first)
+    counted = marginal.first if marginal.counted is None else marginal.counted
+    return Marginal(first, width, masses, counted)
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:

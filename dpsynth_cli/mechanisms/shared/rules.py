@@ -1,101 +1,25 @@
-"""Public rules of a table: pairs of values that no row can have, kept exactly in what is drawn.
+"""Impossible pairs of values, by a table's codes: for mechanisms that model without them (structural zeros).
 
-    rules:
-      impossible:
-        - {relationship: Husband, sex: Female}
-        - {age: {to: 20}, education: [Masters, Doctorate]}
-
-A rule names two columns. Of a column of categories it names one or several; of integers and dates, a range
-with one or both ends, which belong to it. Missing values are in no rule.
+What is written in a spec (`rules.impossible`) is read by `relations/impossible.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.registry import Structure
-from dpsynth_cli.numbers import day, day_text, whole
+from dpsynth_cli.domain import Column, Domain, Impossible, Ranges
+from dpsynth_cli.numbers import day_text
 from dpsynth_cli.questions import Ints
-
-Ranges = tuple[tuple[int, int], ...]  # codes: the first, and the one after the last
-
-
-@dataclass(frozen=True)
-class Rule:
-    """No row has one of these codes in the first column and one of those in the second."""
-
-    columns: tuple[str, str]
-    codes: tuple[Ranges, Ranges]
-
-
-def read(value: Any) -> dict[str, list[dict[str, Any]]]:
-    """The rules as written; what they say of columns is checked by `problems`."""
-    listed = value["impossible"] if isinstance(value, dict) and set(value) == {"impossible"} else None
-    if not isinstance(listed, list):
-        raise ValueError(ALLOWED)
-    for rule in listed:
-        if not isinstance(rule, dict) or len(rule) != 2:
-            raise ValueError(f"{ALLOWED}; a rule names two columns")
-        for side in rule.values():
-            texts = _texts(side)
-            if not texts or not all(isinstance(text, str) for text in texts):
-                raise ValueError(
-                    f"{ALLOWED}; a value, a list of them, or a range such as {{from: 0, to: 15}}"
-                )
-    return {"impossible": listed}
-
-
-def _texts(side: Any) -> list[Any]:
-    """The values that one side of a rule names; none where it is not a side."""
-    if isinstance(side, dict):
-        return list(side.values()) if set(side) <= {"from", "to"} else []
-    return side if isinstance(side, list) else [side]
-
-
-ALLOWED = "impossible: a list of rules such as {relationship: Husband, sex: Female}"
-_SCALAR = {"type": ["string", "number", "boolean"]}
-_RANGE = {
-    "type": "object",
-    "properties": {"from": _SCALAR, "to": _SCALAR},
-    "minProperties": 1,
-    "additionalProperties": False,
-}
-_SIDE = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}, _RANGE]}
-STRUCTURE = Structure(
-    ALLOWED,
-    {
-        "type": "object",
-        "properties": {
-            "impossible": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "minProperties": 2,
-                    "maxProperties": 2,
-                    "additionalProperties": _SIDE,
-                },
-            }
-        },
-        "required": ["impossible"],
-        "additionalProperties": False,
-    },
-    read,
-)
 
 
 class Rules:
-    """The rules of a table by its codes."""
+    """The impossible pairs of a table by its codes."""
 
-    def __init__(self, written: Mapping[str, Any] | None, omega: Domain) -> None:
-        self.omega = omega
-        listed = written["impossible"] if written else []
-        self.rules = [_rule(rule, omega) for rule in listed]
+    def __init__(self, omega: Domain) -> None:
+        self.omega, self.rules = omega, omega.impossible
 
     def __bool__(self) -> bool:
         return bool(self.rules)
@@ -158,75 +82,21 @@ class Rules:
         return True
 
 
-def problems(written: Mapping[str, Any] | None, omega: Domain) -> list[str]:
-    """What contradicts the declared columns, as sentences; nothing where all is well."""
-    found = []
-    for number, rule in enumerate(written["impossible"] if written else [], start=1):
-        try:
-            _rule(rule, omega)
-        except ValueError as error:
-            found.append(f"mechanism.rules.impossible, rule {number}: {error}")
-    if found or not written:
-        return found
-    rules = Rules(written, omega)
-    return [
-        f"mechanism.rules.impossible leaves no row that has {_said(omega[name], code)} in {name}; leave that "
-        "out of the column's declaration, or drop a rule"
-        for name, code in rules.dead_ends()
-    ]
-
-
-def _rule(written: Mapping[str, Any], omega: Domain) -> Rule:
-    names = tuple(written)
-    known = [column.name for column in omega]
-    for name in names:
-        if name not in known:
-            raise ValueError(f"{name} is not a declared column")
-    one, other = names
-    return Rule((one, other), (_ranges(omega[one], written[one]), _ranges(omega[other], written[other])))
-
-
-def _ranges(column: Column, written: Any) -> Ranges:
-    if column.categorical:
-        labels = [written] if isinstance(written, str) else written
-        if not isinstance(labels, list):
-            raise ValueError(f"{column.name} has categories; name one, or a list of them")
-        for label in labels:
-            if label not in column.categories:
-                raise ValueError(f"{label} is not a declared category of {column.name}")
-        codes = [column.categories.index(label) for label in labels]
-        return tuple((code, code + 1) for code in codes)
-    if column.type not in ("integer", "date"):
-        raise ValueError(f"{column.name} is {column.type}; rules are for categories, integers and dates")
-    if isinstance(written, list):
-        raise ValueError(f"{column.name} is {column.type}; name one value, or a range such as {{to: 15}}")
-    ends = written if isinstance(written, dict) else {"from": written, "to": written}
-    low, high = (_number(column, ends.get(key)) for key in ("from", "to"))
-    low = int(column.lower) if low is None else low
-    high = int(column.upper) if high is None else high
-    if not column.lower <= low <= high <= column.upper:
-        raise ValueError(f"the range of {column.name} is not within its bounds, the lower end first")
-    # Codes of several units each count as impossible as a whole.
-    return (((low - int(column.lower)) // column.unit, (high - int(column.lower)) // column.unit + 1),)
-
-
-def _number(column: Column, text: str | None) -> int | None:
-    if text is None:
-        return None
-    found = whole(text) if column.type == "integer" else day(text)
-    if found is None:
-        raise ValueError(f"{column.name} is {column.type}; {text} is not")
-    return found
+def dead_ends(omega: Domain) -> list[tuple[str, str]]:
+    """Columns and values that impossible pairs leave no row, whatever the other columns are."""
+    return [(name, _said(omega[name], code)) for name, code in Rules(omega).dead_ends()]
 
 
 def _said(column: Column, code: int) -> str:
     if column.categorical:
         return column.categories[code] if code < column.size else "a missing value"
+    if code >= column.size:
+        return "a missing value"
     at = int(column.lower) + code * column.unit
     return str(at) if column.type == "integer" else day_text(at)
 
 
-def _sides(rule: Rule, name: str) -> list[Ranges]:
+def _sides(rule: Impossible, name: str) -> list[Ranges]:
     return [codes for column, codes in zip(rule.columns, rule.codes, strict=True) if column == name]
 
 

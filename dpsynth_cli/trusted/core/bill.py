@@ -30,6 +30,11 @@ class Bill:
         self.charges: list[Charge] = []
         self._recorded = list(recorded)
 
+    def declare(self, omega: Domain) -> None:
+        """From now on questions are about these columns. Which they are follows from public facts and earlier
+        answers, so that no answer tells more than its price."""
+        self.omega = omega
+
     def charge(self, questions: Sequence[Question]) -> tuple[list[Charge], list[Answer]]:
         """Charge all questions, or refuse all. Their charges, and the answers to the first of them, as far as
         they were recorded."""

@@ -21,7 +21,7 @@ def representable_sigma2(sigma2: Fraction | int) -> Fraction:
     """The least float64 that is at least sigma2 and 2^-20: noise is never smaller than asked for.
 
     The sampler is exact for any fraction; this one also survives being written to JSON and read again.
-    Raises ValueError above 2^110, where values might not fit in 64 bits.
+    Raises ValueError above 2^109: values might not fit in 64 bits, and rounding adds to what is drawn.
 
     >>> 0 < representable_sigma2(Fraction(1, 3)) - Fraction(1, 3) < Fraction(1, 2**54)
     True
@@ -29,8 +29,8 @@ def representable_sigma2(sigma2: Fraction | int) -> Fraction:
     Fraction(1000000000000000, 1)
     """
     sigma2 = exact(sigma2, "sigma2")
-    if not 0 < sigma2 <= LARGEST_SIGMA2:
-        raise ValueError("the variance of discrete Gaussian noise must be above 0 and at most 2^110")
+    if not 0 < sigma2 <= LARGEST_SIGMA2 // 2:
+        raise ValueError("the variance of Gaussian noise must be above 0 and at most 2^109")
     sigma2 = max(sigma2, SMALLEST_SIGMA2)
     nearest = Fraction(float(sigma2))
     return nearest if nearest >= sigma2 else Fraction(nextafter(float(sigma2), inf))

@@ -9,29 +9,30 @@ Entries hold public words only: no path of an input, nothing computed from rows,
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpsynth_cli.errors import NOTHING_SPENT, VerificationError
-from dpsynth_cli.trusted.ledger import chain, refusals
-from dpsynth_cli.trusted.ledger.balance import (
-    BEFORE,
-    STATES,
-    Account,
-    Balance,
-    Cost,
-    account_of,
-    grant_of,
-    wrong_sums,
+from dpsynth_cli.errors import NOTHING_SPENT, DpsynthError, VerificationError
+from dpsynth_cli.trusted.ledger import chain, copies, refusals
+from dpsynth_cli.trusted.ledger.balance import BEFORE, STATES, Balance
+from dpsynth_cli.trusted.ledger.books import (
+    account,
+    books,
+    last_note,
+    of_release,
 )
-from dpsynth_cli.trusted.ledger.chain import Entry
+from dpsynth_cli.trusted.ledger.chain import Db, Entry
+from dpsynth_cli.trusted.ledger.grants import Cost, grant_of
+from dpsynth_cli.trusted.ledger.places import ledger_path
+from dpsynth_cli.trusted.ledger.policy import EVERYBODY, Policy, who
+from dpsynth_cli.trusted.ledger.reading import Reading
+from dpsynth_cli.trusted.ledger.replay import wrong_sums
+
+__all__ = ["Ledger", "Reservation", "ledger_path"]
 
 STAYS_CHARGED = "What this release was charged stays charged."
 
@@ -47,27 +48,8 @@ class Reservation:
     conversion: str | None
 
 
-def ledger_path(option: str | None = None) -> Path:
-    """Where the ledger is: the option, else $DPSYNTH_LEDGER, else the user's data folder."""
-    named = option or os.environ.get("DPSYNTH_LEDGER")
-    if named:
-        return Path(named).expanduser()
-    if os.environ.get("XDG_DATA_HOME"):
-        folder = Path(os.environ["XDG_DATA_HOME"])
-    elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        folder = Path.home() / ".local" / "share"
-    return folder / "dpsynth" / "ledger.sqlite"
-
-
-class Ledger:
-    """The ledger in one file. It holds nothing open between calls, so it may cross a fork."""
-
-    def __init__(self, path: str | Path, timeout: float = 30.0) -> None:
-        self.path, self.timeout = Path(path), timeout
+class Ledger(Reading):
+    """The ledger in one place, written to."""
 
     def __enter__(self) -> Ledger:
         return self
@@ -77,27 +59,24 @@ class Ledger:
 
     # --- a release -----------------------------------------------------------------------------------
 
-    def reserve(self, dataset: str, release_id: str, name: str, cost: Cost) -> Reservation:
-        """Charge a release before any row is read; BudgetError, and no entry, if the grant is too small."""
+    def reserve(
+        self, dataset: str, release_id: str, name: str, cost: Cost, stream: bool = False
+    ) -> Reservation:
+        """Charge a release before any row is read; BudgetError, and no entry, if grants or rules are against
+        it."""
         chain.check_name("data set", dataset)
         chain.check_name("release's id", release_id)
         payload: dict[str, Any] = {"name": name, **cost.as_json()}
-        with chain.transaction(self.path, write=True, create=True, timeout=self.timeout) as db:
+        payload |= ({"stream": True} if stream else {}) | ({"by": by} if (by := who()) else {})
+        with self._writing(NOTHING_SPENT, create=True) as db:
             self._check_move(db, "reserve", release_id, NOTHING_SPENT)
-            account = _account(db, dataset)
-            charged, conversion = cost.amount, None
-            if account.grant is not None:
-                price = account.price(cost)
-                if price is None:
-                    raise refusals.not_covered(dataset, cost, account.grant)
-                charged, conversion = price
-                left = account.remaining
-                if left is not None and cost.amount is not None and charged > left:
-                    raise refusals.too_little(dataset, cost, charged, conversion, account.grant, left)
+            found = books(db, dataset)
+            charged, conversion = found.price(cost, by)
+            if found.limit is not None:
                 payload |= {"charged": str(charged), "conversion": conversion}
             entry = chain.append(db, dataset, "reserve", release_id, payload)
-            account.add("reserve", release_id, entry.payload)
-        return Reservation(entry.number, entry.hash, charged, account.remaining, conversion)
+            found.add(entry)
+        return Reservation(entry.number, entry.hash, charged, found.remaining, conversion)
 
     def drawn(self, release_id: str) -> Entry:
         """Mark, before the first row is read, that rows are read: from here there is no refund."""
@@ -112,23 +91,23 @@ class Ledger:
 
         `why` goes into the record: words of ours, never the text of a foreign exception.
         """
-        with chain.transaction(self.path, write=True, timeout=self.timeout, cost=STAYS_CHARGED) as db:
+        with self._writing(STAYS_CHARGED) as db:
             history = self._check_move(db, "abort", release_id, STAYS_CHARGED)
             refunded = history[-1].kind == "reserve"
             chain.append(db, history[0].dataset, "abort", release_id, {"why": why, "refunded": refunded})
         return refunded
 
     def _move(self, kind: str, release_id: str, payload: dict[str, Any], cost: str) -> Entry:
-        with chain.transaction(self.path, write=True, timeout=self.timeout, cost=cost) as db:
+        with self._writing(cost) as db:
             history = self._check_move(db, kind, release_id, cost)
             return chain.append(db, history[0].dataset, kind, release_id, payload)
 
-    def _check_move(self, db: sqlite3.Connection, kind: str, release_id: str, cost: str) -> list[Entry]:
+    def _check_move(self, db: Db, kind: str, release_id: str, cost: str) -> list[Entry]:
         """The release's entries so far, if the next one may be of this kind.
 
         No step can be taken twice: of two processes that resume one release, one is refused.
         """
-        history = _of_release(db, release_id)
+        history = of_release(db, release_id)
         state = STATES[history[-1].kind] if history else None
         if state not in BEFORE[kind]:
             where = f"is {state} in the ledger {self.path}" if state else f"is not in the ledger {self.path}"
@@ -149,10 +128,8 @@ class Ledger:
         """
         chain.check_name("data set", dataset)
         chain.check_name("release's id", release_id)
-        with chain.transaction(
-            self.path, write=True, create=True, timeout=self.timeout, cost=STAYS_CHARGED
-        ) as db:
-            last = _last_note(db, release_id)
+        with self._writing(STAYS_CHARGED, create=True) as db:
+            last = last_note(db, release_id)
             number = last.number if last else 0
             if follows is not None and follows != number:
                 raise VerificationError(
@@ -163,17 +140,12 @@ class Ledger:
                 )
             return chain.append(db, dataset, "note", release_id, payload)
 
-    def last_note(self, release_id: str) -> Entry | None:
-        """The newest note of a release."""
-        with self._reading() as db:
-            return _last_note(db, release_id)
-
     # --- budgets -------------------------------------------------------------------------------------
 
     def create(self) -> bool:
         """Make the ledger if there is none; whether it was made now."""
-        new = not self.path.exists()
-        with chain.transaction(self.path, write=True, create=True, timeout=self.timeout):
+        new = not self.place.exists()
+        with self._writing(NOTHING_SPENT, create=True):
             return new
 
     def grant(
@@ -183,8 +155,10 @@ class Ledger:
         neighbours: str,
         delta: str | None = None,
         allow_unbounded: bool = False,
+        replace: bool = False,
     ) -> Balance:
-        """Limit a data set to a total, or add to it; what was recorded before counts against it.
+        """Limit a data set, or all that match a pattern together, to a total, or add to it; what was recorded
+        before counts against it. With `replace`, and after it was revoked, the total is this one.
 
         With a delta it is counted in rho: as much as the epsilons of all grants together allow at it.
         """
@@ -194,106 +168,78 @@ class Ledger:
             "currency": "epsilon" if delta is None else "rho",
             "neighbours": neighbours,
             "allow_unbounded": allow_unbounded,
+            **({"replace": True} if replace else {}),
         }
         chain.check_name("data set", dataset)
         new = grant_of(payload)
         cost = "Nothing was granted."
-        with chain.transaction(self.path, write=True, create=True, timeout=self.timeout, cost=cost) as db:
-            account = _account(db, dataset)
-            refusals.check_grant(account, new, cost)
-            entry = chain.append(db, dataset, "grant", "", payload)
-            account.add("grant", "", entry.payload)
-        return account.balance()
+        with self._writing(cost, create=True) as db:
+            found = account(db, dataset)
+            refusals.check_grant(found, new, cost, replace)
+            found.add(chain.append(db, dataset, "grant", "", payload))
+        return found.balance()
 
-    def balance(self, dataset: str) -> Balance:
-        """What the data set was granted and charged."""
-        with self._reading() as db:
-            return _account(db, dataset).balance()
+    def revoke(self, dataset: str) -> Balance:
+        """Take back what is left of a grant: no more releases until there is a new one."""
+        return self._stop("revoke", dataset)
 
-    def receipt(self, dataset: str, release_id: str) -> dict[str, Any]:
-        """For the steward's copy: the entry of a charge and what remains. Both count failed attempts, too."""
-        balance, charge = self.balance(dataset), self.find(release_id)[0]
-        grant, remaining = balance.grant, balance.remaining
-        receipt = {
-            "confidential": True,
-            "entry": charge.number,
-            "remaining": None if remaining is None else str(remaining),
-        }
-        if (
-            grant is None
-            or grant.delta is None
-            or remaining is None
-            or charge.payload["currency"] == "unbounded"
-        ):
-            return receipt
-        return receipt | {"remaining_epsilon": str(grant.epsilon_of(remaining))}
+    def close(self, dataset: str) -> Balance:
+        """No more releases, for ever."""
+        return self._stop("close", dataset)
 
-    def charged_at(self, release_id: str) -> float:
-        """When a release was charged, in seconds since 1970: before it read a row, and the same if it was
-        resumed."""
-        time = self.find(release_id)[0].time
-        return datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    def _stop(self, kind: str, dataset: str) -> Balance:
+        cost = "Nothing was changed."
+        chain.check_name("data set", dataset)
+        with self._writing(cost, create=kind == "close") as db:
+            found = account(db, dataset)
+            refusals.check_stop(found, kind, cost)
+            found.add(chain.append(db, dataset, kind, "", {}))
+        return found.balance()
 
-    # --- reading -------------------------------------------------------------------------------------
+    def set_policy(self, policy: Policy, person: str = EVERYBODY) -> None:
+        """The ledger's own rules from now on, for everybody or for one person."""
+        with self._writing("Nothing was changed.", create=True) as db:
+            chain.append(db, "", "policy", "", {"person": person} | policy.as_json())
 
-    def state(self, release_id: str) -> str | None:
-        """How far a release has come: reserved, drawn, committed or aborted; None if it is not here."""
-        with self._reading() as db:
-            history = _of_release(db, release_id)
-        return STATES[history[-1].kind] if history else None
+    # --- copies --------------------------------------------------------------------------------------
 
-    def head(self) -> tuple[int, str]:
-        """The number and hash of the last entry. The hash pins all entries before it."""
-        with self._reading() as db:
-            return chain.head(db)
+    def take(self, path: Path) -> int:
+        """Take over the entries of such a file, behind those that are the same; how many were new."""
+        incoming = copies.read(path)
+        cost = "Nothing was taken over."
+        broken = chain.problems(incoming) or wrong_sums([e for row in incoming if (e := chain.entry_of(row))])
+        if broken:
+            raise VerificationError(f"{path} is not a whole ledger: {broken[0]}.", cost)
+        with self._writing(cost, create=True) as db:
+            here = chain.rows(db)
+            if here != incoming[: len(here)]:
+                raise VerificationError(
+                    f"the ledger {self.path} has entries that {path} does not have.",
+                    cost,
+                    "Two ledgers cannot be made one: take it over into an empty one.",
+                )
+            for row in incoming[len(here) :]:
+                chain.insert(db, row)
+        return len(incoming) - len(here)
 
-    def find(self, release_id: str) -> list[Entry]:
-        """All entries of a release, in order."""
-        with self._reading() as db:
-            return chain.entries(db, "WHERE release = ? AND release != '' ORDER BY number", release_id)
+    # --- transactions --------------------------------------------------------------------------------
 
-    def entry(self, own: str) -> Entry | None:
-        """The entry of this hash."""
-        with self._reading() as db:
-            return next(iter(chain.entries(db, "WHERE hash = ?", own)), None)
+    @contextmanager
+    def _writing(self, cost: str, create: bool = False) -> Iterator[Db]:
+        """One write; the copy for auditors, if there is one, must be in order before and has it after."""
+        if self.mirror is not None:
+            self._mirrored(cost)
+        with self.place.transaction(write=True, create=create, timeout=self.timeout, cost=cost) as db:
+            yield db
+        if self.mirror is not None:
+            with suppress(DpsynthError):  # the entry is durable; the next write says so, and catches up
+                self._mirrored(cost)
 
-    def datasets(self) -> list[str]:
-        """Every data set that has an entry, in order of their names."""
-        with self._reading() as db:
-            return [row[0] for row in db.execute("SELECT DISTINCT dataset FROM entries ORDER BY dataset")]
-
-    def log(self, dataset: str | None = None) -> list[Entry]:
-        """The entries, in order, of one data set or of all."""
-        with self._reading() as db:
-            if dataset is None:
-                return chain.entries(db, "ORDER BY number")
-            return chain.entries(db, "WHERE dataset = ? ORDER BY number", dataset)
-
-    def verify(self, known: str | None = None) -> list[str]:
-        """Everything that is wrong with the ledger, in words; an empty list if it is whole.
-
-        `known` is the hash in any published audit: a cut-off tail or a restored old copy is whole in
-        itself, and only such a hash finds it.
-        """
-        with self._reading() as db:
-            broken = chain.problems(db, known)
-            return broken or wrong_sums(chain.entries(db, "ORDER BY number"))
-
-    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        return chain.transaction(self.path, timeout=self.timeout)
-
-
-def _of_release(db: sqlite3.Connection, release_id: str) -> list[Entry]:
-    """The steps of a release; its notes, which may be many, are left out."""
-    clause = "WHERE release = ? AND kind IN ('reserve', 'drawn', 'commit', 'abort') ORDER BY number"
-    return chain.entries(db, clause, release_id)
-
-
-def _account(db: sqlite3.Connection, dataset: str) -> Account:
-    clause = "WHERE dataset = ? AND kind IN ('grant', 'reserve', 'drawn', 'abort') ORDER BY number"
-    return account_of(dataset, chain.entries(db, clause, dataset))
-
-
-def _last_note(db: sqlite3.Connection, release_id: str) -> Entry | None:
-    clause = "WHERE release = ? AND kind = 'note' ORDER BY number DESC LIMIT 1"
-    return next(iter(chain.entries(db, clause, release_id)), None)
+    def _mirrored(self, cost: str) -> None:
+        assert self.mirror is not None
+        try:
+            self.export(self.mirror)
+        except chain.NoLedger:
+            return
+        except DpsynthError as error:
+            raise type(error)(error.happened, cost, error.next_step) from None

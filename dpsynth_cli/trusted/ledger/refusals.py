@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
 from dpsynth_cli.numbers import enough, shown
-from dpsynth_cli.trusted.ledger.balance import Account, Cost, Grant, converted
+from dpsynth_cli.trusted.ledger.balance import Account, is_pattern
+from dpsynth_cli.trusted.ledger.grants import Cost, Grant, converted
+from dpsynth_cli.trusted.ledger.policy import Policy
+
+
+def called(name: str) -> str:
+    """A data set, or all that match a pattern."""
+    return f"{name} (all that match, together)" if is_pattern(name) else name
 
 
 def kind(grant: Grant) -> str:
@@ -36,7 +44,8 @@ def too_little(
     stated = f"epsilon = {asked.epsilon}{at}"
     why = f" (its {stated}: {conversion})" if conversion else f" (its {stated})" if currency == "rho" else ""
     needs = f"this release needs {currency} = {shown(charged)}{why}"
-    has = f"{dataset} has {shown(left, up=False)} left"
+    worth = "" if grant.delta is None else f" (epsilon {shown(grant.epsilon_of(left), up=False, digits=6)})"
+    has = f"{called(dataset)} has {shown(left, up=False)} left{worth}"
     more = enough(grant.more_for(grant.total - left + charged))
     return BudgetError(
         f"{needs}, but {has}.",
@@ -60,25 +69,79 @@ def not_covered(dataset: str, cost: Cost, grant: Grant) -> BudgetError:
         changes.append("set privacy.neighbours to add_remove")
     if (cost.unit.currency, grant.unit.currency) == ("rho", "epsilon"):
         changes.append("leave out privacy.delta")
+    delta = grant.delta if cost.delta is None or grant.delta else Fraction(cost.delta)
+    both = {cost.unit.neighbours, grant.neighbours}  # replace_one counts the other, too
+    other = replace(grant, delta=delta, neighbours="replace_one" if "replace_one" in both else "add_remove")
     return BudgetError(
         f"this release is counted in {cost.unit}, but the budget of {dataset} is {kind(grant)}: "
         "the one does not imply the other at any price.",
         NOTHING_SPENT,
-        f"In the spec, {' and '.join(changes)}.",
+        f"In the spec, {' and '.join(changes)}. Or ask the owner of the ledger for another budget in its "
+        f"place, what was spent included: {_replacing(dataset, other)}",
     )
 
 
-def check_grant(account: Account, new: Grant, cost: str) -> None:
-    """Refuse a grant of another kind than the last, and a first one that is overdrawn from the start."""
+def _replacing(dataset: str, new: Grant) -> str:
+    return f"{grant_command(dataset, enough(new.epsilon, digits=1000), new)} --replace"
+
+
+def stopped(account: Account) -> BudgetError:
+    """The owner has ended it."""
+    if account.stopped == "closed":
+        return BudgetError(
+            f"{called(account.dataset)} is closed: nothing more is released from it.",
+            NOTHING_SPENT,
+            "See who closed it and when: dpsynth budget log",
+        )
+    return BudgetError(
+        f"the budget of {called(account.dataset)} was revoked.",
+        NOTHING_SPENT,
+        "Ask the owner of the ledger for a new one: "
+        f"dpsynth budget grant {shlex.quote(account.dataset)} EPSILON",
+    )
+
+
+def against_the_rules(rule: str, dataset: str, cost: Cost, policy: Policy) -> BudgetError:
+    """The ledger's own rules forbid it."""
+    next_step = "Ask the owner of the ledger; its rules are shown by: dpsynth budget policy"
+    if rule == "require_grant":
+        happened = f"{dataset} has no grant, and this ledger releases nothing without one."
+        next_step = (
+            "Name the data set as its grant does (privacy.dataset), or ask the owner of the ledger for one: "
+            f"dpsynth budget grant {shlex.quote(dataset)} EPSILON"
+        )
+    elif rule == "most_epsilon":
+        asked = "no epsilon at all" if cost.epsilon is None else f"epsilon = {cost.epsilon}"
+        most = shown(policy.most_epsilon or Fraction(0), up=False)
+        happened = f"this release has {asked}, and this ledger allows you at most {most} for one release."
+    else:
+        most = shown(policy.most_delta or Fraction(0), up=False)
+        happened = f"this release has delta = {cost.delta}, and this ledger allows you at most {most}."
+    return BudgetError(happened, NOTHING_SPENT, next_step)
+
+
+def check_stop(account: Account, kind: str, cost: str) -> None:
+    """Refuse to end what has ended, and to take back what was never given."""
+    if account.stopped == "closed":
+        raise BudgetError(f"{called(account.dataset)} is closed already.", cost)
+    if kind == "revoke" and account.grant is None:
+        raise BudgetError(f"{called(account.dataset)} has no grant.", cost, "See: dpsynth budget show")
+
+
+def check_grant(account: Account, new: Grant, cost: str, replace: bool = False) -> None:
+    """Refuse a grant of another kind than the last, and one that is overdrawn from the start."""
     old = account.grant
-    if old is None:
+    if account.stopped == "closed":
+        raise BudgetError(f"{called(account.dataset)} is closed, for ever.", cost)
+    if old is None or replace or account.stopped:
         _check_first_grant(account, new, cost)
     elif (old.unit, old.delta) != (new.unit, new.delta):
         raise BudgetError(
             f"the budget of {account.dataset} is {kind(old)}, and this grant is {kind(new)}: "
             "they do not add up.",
             cost,
-            f"Grant more of the same kind: {grant_command(account.dataset, 'EPSILON', old)}",
+            f"Grant more of the same kind: {grant_command(account.dataset, 'EPSILON', old)}. Or put this one "
+            f"in its place, what was spent included: {_replacing(account.dataset, new)}",
         )
 
 

@@ -5,8 +5,10 @@ csv          CSV, gzip, pipes; csv_stream: bytes to lines; csv_lines: lines to c
 parquet      files and folders; parquet_form, parquet_pages: what a file says of itself; parquet_plan: how
              its text is read
 scan         pieces that can be passed over again
-text         cells of text by one grammar; values: by the declared type; encode: to codes
-header       the first line of a CSV file; forms: what cells look like; look: both, for a draft
+csv_encoding bytes in another encoding than UTF-8
+text         cells of text by one grammar; formatted: by a declared format
+values       by the declared type; encode: to codes
+header       the first line of a CSV file; forms, form_formats: what cells look like; look: both, for a draft
 public_table ends and labels of a table that is public already
 sample       rows kept for the steward's figures
 problems     cells that are not as declared; counts: of one column; problem_forms: how they look

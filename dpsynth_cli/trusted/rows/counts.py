@@ -103,7 +103,7 @@ class Counts:
         cells = array.filter(from_numpy(strange))
         times = None if times is None else times[strange]
         long = too_long(cells)
-        text = unmarked(without(cells, long))
+        text = unmarked(without(cells, long), column.format.missing)
         there = to_numpy(text.is_valid())
         found = forms(text.filter(from_numpy(there)), column, None if times is None else times[there])
         unread = _many(there | long, times)

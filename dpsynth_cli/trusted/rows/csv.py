@@ -11,15 +11,17 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from dpsynth_cli.domain import Column, CsvOptions
+from dpsynth_cli.encodings import UTF_16
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
 from dpsynth_cli.trusted.rows import csv_lines as lines
+from dpsynth_cli.trusted.rows.csv_encoding import decoded, separator_line
 from dpsynth_cli.trusted.rows.csv_stream import Joined, Until, cut_lines, line_blocks, skip_line
 from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.problems import Problems
@@ -54,16 +56,19 @@ class CsvScan:
         self._copy: BinaryIO | None = None
         with reading(self.shown, NOTHING_SPENT):
             if path == "-":
-                self._stream = _unpacked(sys.stdin.buffer)
+                self._stream = decoded(_unpacked(sys.stdin.buffer), csv.encoding)
             elif not stat.S_ISREG(os.stat(path).st_mode):
-                self._stream = _unpacked(open(path, "rb"))  # noqa: SIM115 (closed by close)
+                self._stream = decoded(_unpacked(open(path, "rb")), csv.encoding)  # noqa: SIM115 (closed by close)
             self._stamp = None if self._stream else stamp_of(path)
             if self._stream is not None:
-                first = self._stream.readline(MAX_HEADER + 1)
+                first = self._skip_header(self._stream)
             else:
                 with open(path, "rb") as raw:
-                    first = self._decompressed(raw).readline(MAX_HEADER + 1)
-        self._header = len(first)
+                    first = self._skip_header(decoded(self._decompressed(raw), csv.encoding))
+                with open(path, "rb") as raw:  # as many bytes as the header has in the file, for `parts`
+                    bare = self._decompressed(raw)
+                    self._skip_header(bare)
+                    self._header = bare.tell()
         self.names = self._split_header(first)
         check_names(self.shown, columns, self.names, self._other_delimiter(first))
         self._want(columns)
@@ -77,6 +82,12 @@ class CsvScan:
         narrow = copy(self)
         narrow._want(tuple(column for column in self.columns if column.name in names))
         return narrow
+
+    def declared(self, columns: Sequence[Column]) -> Scan:
+        self._keep_stream()
+        other = copy(self)
+        other._want(tuple(columns))
+        return other
 
     def count_rows(self) -> int:
         return sum(piece.data.count(b"\n") + piece.ruined for piece in self.pieces())
@@ -100,6 +111,8 @@ class CsvScan:
             return "standard input or a pipe"
         if self.path.lower().endswith(".gz"):
             return "compressed CSV"
+        if self.csv.encoding in UTF_16:
+            return f"CSV in {self.csv.encoding}"
         return "CSV with csv.multiline" if self.csv.multiline else ""
 
     def parts(self, size: int) -> Iterator[Scan]:
@@ -126,11 +139,12 @@ class CsvScan:
                 return
             with open(self.path, "rb", buffering=0) as raw:
                 if self._range is None:
-                    stream = self._decompressed(raw)
-                    stream.readline(MAX_HEADER + 1)
+                    stream = decoded(self._decompressed(raw), self.csv.encoding)
+                    self._skip_header(stream)
                 else:
                     raw.seek(self._range[0])
-                    stream = io.BufferedReader(Until(raw, self._range[1]))
+                    part: Any = io.BufferedReader(Until(raw, self._range[1]))
+                    stream = decoded(part, self.csv.encoding)
                 yield from self._blocks(raw, stream, self._range[0] if self._range else 0)
             check_unchanged(self.path, self._stamp)
 
@@ -156,6 +170,20 @@ class CsvScan:
         for data, ruined in line_blocks(stream, block, self._max_line):
             before, at = at, raw.tell()
             yield Piece(data, at - before, ruined)
+
+    def _skip_header(self, stream: Any) -> bytes:
+        """The line that names the columns; a line before it that only names the delimiter is passed over."""
+        first: bytes = stream.readline(MAX_HEADER + 1)
+        sign = separator_line(first)
+        if sign is None:
+            return first
+        if sign != self._delimiter:
+            said = sign.decode("latin-1")
+            raise FileError(
+                f"the first line of {self.shown} says that fields are separated by {said!r}.",
+                next_step=f"Set csv: {{delimiter: {_in_yaml(said)}}} in the spec.",
+            )
+        return bytes(stream.readline(MAX_HEADER + 1))
 
     def _records(self, stream: Any, block: int) -> Any:
         """A stream in which every line break ends a record."""
@@ -203,8 +231,24 @@ class CsvScan:
         for other in ";\t|,":
             names = {name.decode("utf-8", "replace") for name in lines.split_line(line, other.encode())}
             if names.issuperset(column.name for column in self.columns):
-                return f"Its fields seem to be separated by {other!r}: set csv: {{delimiter: {other!r}}}."
-        return ""
+                setting = f"csv: {{delimiter: {_in_yaml(other)}}}"
+                return f"Its fields seem to be separated by {other!r}: set {setting}."
+        return _other_encoding(first, self.csv.encoding)
+
+
+def _other_encoding(first: bytes, declared: str) -> str:
+    """What to do next if the bytes of a header are not in the declared encoding."""
+    if b"\0" in first and declared not in UTF_16:
+        return "The file seems to be UTF-16: set csv: {encoding: utf-16}."
+    try:
+        first.decode()
+    except UnicodeDecodeError:
+        return "Its header is not UTF-8: set csv: {encoding: cp1252}, or the encoding that it has."
+    return ""
+
+
+def _in_yaml(sign: str) -> str:
+    return '"\\t"' if sign == "\t" else f'"{sign}"'
 
 
 def _unpacked(stream: Any) -> Any:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.domain import GRID, Column
+from dpsynth_cli.domain import GRID, OCTAVES, Column
+from dpsynth_cli.scales import to_codes
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
 from dpsynth_cli.trusted.rows.values import from_arrow, from_text, is_missing
@@ -85,7 +86,13 @@ def codes(values: Values, column: Column) -> Codes:
             result[values == UNLISTED] = unlisted_code(column)
             result[values == MISSING] = missing_code(column)
         else:
-            if column.type == "continuous":
+            if column.octaves:
+                result = _in_octaves(values, column)
+            elif column.grid is not None:
+                result = _on_multiples(values, column)
+            elif column.scale != "linear" and column.size > 1:
+                result = to_codes(values, column)
+            elif column.type == "continuous":
                 result = _on_grid(values, float(column.lower), float(column.upper))
             else:
                 result = _on_steps(values, column)
@@ -110,8 +117,33 @@ def _on_grid(x: Values, lower: float, upper: float) -> Codes:
     return np.minimum(result, GRID - 1, out=result)
 
 
+def _in_octaves(values: Values, column: Column) -> Codes:
+    """The power of two below |x|, counted from the middle, which is for less than the smallest; larger than
+    the largest as that. NaN as 0."""
+    first, end = OCTAVES[column.type]
+    x = np.asarray(values, np.float64)
+    x = np.rint(x) if column.type == "integer" else x
+    octave = np.frexp(np.minimum(np.abs(x), 2.0**end))[1].astype(np.int32) - 1  # exact; NaN is 0 below
+    step = np.where(np.abs(x) >= 2.0**first, np.minimum(octave, end - 1) - first + 1, 0)
+    return np.asarray(end - first + np.where(x < 0, -step, step), np.int32)
+
+
+def _on_multiples(x: Values, column: Column) -> Codes:
+    """The nearest multiple of the step (half of one to the even), less the lower bound's; NaN as that.
+
+    Exact for every value that is written on the grid: a bound is at most 2^50 steps from 0, and rounding
+    moves x / step by less than half there.
+    """
+    assert column.grid is not None
+    x = np.minimum(np.fmax(x, float(column.lower)), float(column.upper))
+    x *= column.grid.denominator
+    x /= column.grid.numerator
+    return (np.rint(x, out=x).astype(np.int64) - column.first).astype(np.int32)
+
+
 def _on_steps(values: Values, column: Column) -> Codes:
-    """(v - lower) // unit, clamped; NaN and NAT as the lower bound."""
+    """(v - lower) // unit, clamped; NaN and NAT as the lower bound. With a step integers go to the nearest
+    code (half to the upper), times to the one before."""
     lower, upper = int(column.lower), int(column.upper)
     if values.dtype == np.float64:
         values = np.rint(values)
@@ -119,6 +151,10 @@ def _on_steps(values: Values, column: Column) -> Codes:
     else:
         values = np.clip(values, lower, upper)
     values -= lower
+    if column.step is not None and column.type == "integer":
+        values += column.unit // 2
     if column.unit > 1:
         values //= column.unit
+    if column.step is not None:
+        np.minimum(values, column.size - 1, out=values)
     return values.astype(np.int32)

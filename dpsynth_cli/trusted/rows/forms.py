@@ -1,7 +1,8 @@
 """The form that the cells of a column have: an integer, a day, a label. Never what is in them.
 
 **What leaves this module** is, for each column, one word of FORMS, whether cells are missing, how many
-decimals numbers have, and whether moments are on the hour, the minute or the second. It is a look at the
+decimals numbers have, whether moments are on the hour, the minute or the second, and which of a public list
+of formats (`form_formats.py`) numbers, dates or words for true and false are written in. It is a look at the
 data that no budget pays for: only a steward who drafts a spec takes it, and sees it before it is published
 as a column's type. So that single rows hardly decide, a column has a form if 99 in 100 of its filled cells
 do (of whole numbers, 999 in 1,000: else the rest would be rounded), and cells are missing if one in a
@@ -19,7 +20,11 @@ import pyarrow as pa
 
 from dpsynth_cli import numbers as grammar
 from dpsynth_cli.arrow import from_texts, to_numpy
-from dpsynth_cli.trusted.rows.text import LONGEST, MARKS, to_floats, too_long, trimmed
+from dpsynth_cli.cell_format import PLAIN, CellFormat, date_format
+from dpsynth_cli.domain import SECOND
+from dpsynth_cli.trusted.rows.form_formats import date_form, number_format, share, truth
+from dpsynth_cli.trusted.rows.formatted import plain_text
+from dpsynth_cli.trusted.rows.text import LONGEST, MARKS, as_binary, to_floats, too_long, trimmed
 
 SHARE = 0.99  # of the filled cells of a column that have its form
 ROUNDED = 0.999  # of those that a coarser grid leaves as they are
@@ -29,9 +34,6 @@ FREE = 0.5  # labels that are more than this share different from each other are
 SHORT = 20  # filled cells that are too few to tell so
 
 _SIGN, _UNSIGNED = r"[+-]?", r"(?:0|[1-9][0-9]*)"  # no 007: such cells are codes, not numbers
-_D, _M, _Y = r"(?:0?[1-9]|[12][0-9]|3[01])", r"(?:0?[1-9]|1[0-2])", r"[0-9]{4}"
-_GROUPS = r"(?:[0-9]{1,3}(?:[.,' ][0-9]{3})+|[0-9]+)"
-_SUM, _MONEY = rf"{_GROUPS}(?:[.,][0-9]+)?", r"(?:\$|€|£|¥)"  # signs of several bytes: no class of characters
 FORMS = {  # in this order: the first that fits
     "zero_one": r"[01](?:\.0*)?",
     "boolean": r"(?i:true|false|t|f|yes|no|y|n)",
@@ -39,12 +41,6 @@ FORMS = {  # in this order: the first that fits
     "number": rf"{_SIGN}(?:{_UNSIGNED}(?:\.[0-9]*)?|\.[0-9]+){grammar.EXPONENT}",
     "day": grammar.DAY,
     "moment": rf"{grammar.DAY}(?:{grammar.CLOCK}{grammar.ZONE}?)?",
-    "day_month_year": rf"{_D}(?:/{_M}/|\.{_M}\.|-{_M}-){_Y}",
-    "month_day_year": rf"{_M}(?:/{_D}/|-{_D}-){_Y}",
-    "percent": rf"{_SIGN}{_SUM} ?%",
-    "currency": rf"{_SIGN}(?:{_MONEY} ?{_SIGN}{_SUM}|{_SUM} ?{_MONEY})",
-    "grouped": rf"{_SIGN}(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+|{_UNSIGNED})(?:\.[0-9]+)?",
-    "decimal_comma": rf"{_SIGN}(?:[1-9][0-9]{{0,2}}(?:\.[0-9]{{3}})+|{_UNSIGNED})(?:,[0-9]+)?",
 }
 _STEPS = {  # a moment that is a multiple of the step: as text, and in seconds
     "1h": (rf"{grammar.DAY}(?:[ T][0-9]{{2}}(?::00(?::00(?:\.0*)?)?)?{grammar.ZONE}?)?", 3600),
@@ -63,13 +59,15 @@ OTHERS = (
 class Look:
     """A column's form, a word of FORMS or OTHERS, and whether cells are missing: None if nobody looked.
 
-    `decimals` are the digits after the point of numbers, `step` is what moments are multiples of.
+    `decimals` are the digits after the point of numbers, `step` is what moments are multiples of, `format` is
+    how cells are written.
     """
 
     form: str
     missing: bool | None = None
     decimals: int | None = None
     step: str | None = None
+    format: CellFormat = PLAIN
 
 
 def look(array: pa.Array) -> Look:
@@ -103,10 +101,11 @@ def _floats(array: pa.Array) -> Look:
     missing = _missing(len(floats) - len(filled), len(floats))
     if not len(filled):
         return Look("empty", missing)
-    for decimals in range(MOST_DECIMALS + 1):
-        scaled = filled * 10.0**decimals
-        if np.mean(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1, np.abs(scaled))) >= ROUNDED:
-            return Look("number" if decimals else "integer", missing, decimals)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest float are on no grid
+        for decimals in range(MOST_DECIMALS + 1):
+            scaled = filled * 10.0**decimals
+            if np.mean(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1, np.abs(scaled))) >= ROUNDED:
+                return Look("number" if decimals else "integer", missing, decimals)
     return Look("number", missing)
 
 
@@ -125,37 +124,45 @@ def _text(cells: pa.Array) -> Look:
         filled = filled.filter(pc.less_equal(pc.binary_length(filled), LONGEST))
     bytes_ = filled.view(pa.large_binary() if pa.types.is_large_string(filled.type) else pa.binary())
     for form, pattern in FORMS.items():
-        if _share(bytes_, pattern) >= (ROUNDED if form in ("zero_one", "integer") else SHARE):
+        if share(bytes_, pattern) >= (ROUNDED if form in ("zero_one", "integer") else SHARE):
             decimals = _decimals(bytes_) if form == "number" else None
-            return Look(form, missing, decimals, _step(bytes_) if form == "moment" else None)
+            written = _words(bytes_) if form == "boolean" else PLAIN
+            return Look(form, missing, decimals, _step(bytes_) if form == "moment" else None, written)
+    if (found := _formatted(bytes_, missing)) is not None:
+        return found
     different = len(bytes_.unique()) / max(1, len(bytes_))
     return Look("text" if different > FREE and len(bytes_) >= SHORT else "label", missing)
 
 
-def _share(cells: pa.Array, pattern: str) -> float:
-    """The share of cells that fit: none, if hardly any of the first ones does."""
-    whole = f"^(?:{pattern})$"
-    return _fitting(cells, whole) if _fitting(cells[:200], whole) > 0.5 else 0.0
+def _formatted(cells: pa.Array, missing: bool) -> Look | None:
+    """The look of cells in one of the formats that are known."""
+    if number := number_format(cells, SHARE):
+        decimals = _decimals(as_binary(plain_text(cells, number)).drop_null())
+        return Look("number" if decimals != 0 else "integer", missing, decimals or None, None, number)
+    if date := date_form(cells, SHARE):
+        form = "day" if date_format(date).resolution >= 86_400 * SECOND else "moment"
+        return Look(form, missing, format=CellFormat(date=date))
+    words = truth(cells, SHARE)
+    return None if words is None else Look("boolean", missing, format=words)
 
 
-def _fitting(cells: pa.Array, pattern: str) -> float:
-    from pyarrow import compute as pc
-
-    fits: Any = to_numpy(pc.match_substring_regex(cells, pattern))
-    return float(np.mean(fits)) if len(fits) else 0.0
+def _words(cells: pa.Array) -> CellFormat:
+    """The words of a boolean column that are others than true and false, so that they come out again."""
+    found = truth(cells, SHARE)
+    return PLAIN if found is None or found.true == ("true",) else found
 
 
 def _decimals(cells: pa.Array) -> int | None:
     """The digits after the point that hardly a cell exceeds; None where they are many."""
     for digits in range(MOST_DECIMALS + 1):
-        if _share(cells, rf"[+-]?[0-9]*(?:\.[0-9]{{0,{digits}}}0*)?") >= ROUNDED:
+        if share(cells, rf"[+-]?[0-9]*(?:\.[0-9]{{0,{digits}}}0*)?") >= ROUNDED:
             return digits
     return None
 
 
 def _step(cells: pa.Array) -> str | None:
     """The coarsest step that hardly a moment is off."""
-    return next((step for step, (pattern, _) in _STEPS.items() if _share(cells, pattern) >= ROUNDED), None)
+    return next((step for step, (pattern, _) in _STEPS.items() if share(cells, pattern) >= ROUNDED), None)
 
 
 def _ticks(array: pa.Array) -> str | None:

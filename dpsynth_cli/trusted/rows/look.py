@@ -7,18 +7,18 @@ and of these only what `forms.py` says leaves this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
+from dpsynth_cli.cell_format import PLAIN, CellFormat
+from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.forms import Look, look
-from dpsynth_cli.trusted.rows.header import COST, LONGEST, header, opened
+from dpsynth_cli.trusted.rows.header import LOOKED, header, no_header, opened, parquet_schema, start
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.values import readable
 
@@ -38,11 +38,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Glance:
-    """The columns of a table; why others are left out; the delimiter of CSV; whether rows were looked at."""
+    """The columns of a table; why others are left out; how CSV is written; whether rows were looked at."""
 
     columns: list[Seen]
     left_out: list[str]
-    delimiter: str
+    csv: CsvOptions
     rows: bool
 
 
@@ -51,22 +51,39 @@ def glance(path: str, *, rows: bool, certain: bool = False) -> Glance:
     if os.path.isdir(path) or path.lower().endswith(".parquet"):
         return _parquet(path, rows)
     with opened(path) as file:
-        names, delimiter = header(path, file.readline(LONGEST), certain)
-        block = file.read(FIRST_BYTES) if rows else b""
-    looks = _looks(block, delimiter, len(names))
+        begun = start(file, FIRST_BYTES if rows else 0)
+        names, delimiter = header(path, begun.line, certain, begun.sign)
+    arrays = _cells(begun.block, delimiter, len(names)) if begun.block else []
+    if not certain and is_row(names, arrays):
+        raise no_header(path, "most names in it are values of their columns", LOOKED)
+    looks = [look(array) for array in arrays] or [Look("unknown")] * len(names)
     left_out = [f"field {i} of the header has no name" for i, name in enumerate(names, 1) if not name]
     seen = [Seen(name, own) for name, own in zip(names, looks, strict=True) if name]
-    return Glance(seen, left_out, delimiter, bool(block))
+    return Glance(seen, left_out, CsvOptions(delimiter=delimiter, encoding=begun.encoding), bool(begun.block))
 
 
-def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
-    if not block:
-        return [Look("unknown")] * fields
-    if len(block) == FIRST_BYTES:  # the last line may be cut
+def _cells(block: bytes, delimiter: str, fields: int) -> list[pa.Array]:
+    if len(block) >= FIRST_BYTES:  # the last line may be cut
         block = block[: block.rfind(b"\n") + 1]
     block = block if block.endswith(b"\n") else block + b"\n"
-    arrays, _ = cells(block, delimiter.encode(), fields, range(fields))
-    return [look(array) for array in arrays]
+    return cells(block, delimiter.encode(), fields, range(fields))[0]
+
+
+def is_row(names: Sequence[str], arrays: Sequence[pa.Array]) -> bool:
+    """Whether a first line of labels is a row: at least half of its names are among their columns' cells.
+
+    A few may be by right: the column Python of a survey holds Python, or nothing.
+
+    >>> is_row(["anna", "f"], [pa.array([b"otto", b"eva"]), pa.array([b"m", b"f"])])
+    True
+    """
+    from pyarrow import compute as pc
+
+    pairs = [(name, array) for name, array in zip(names, arrays, strict=False) if name]
+    again = sum(
+        bool(pc.any(pc.equal(array, pa.scalar(name.encode(), array.type))).as_py()) for name, array in pairs
+    )
+    return again > 0 and 2 * again >= len(pairs)
 
 
 # --- Parquet ------------------------------------------------------------------------------------------
@@ -74,18 +91,27 @@ def _looks(block: bytes, delimiter: str, fields: int) -> list[Look]:
 
 def _parquet(path: str, rows: bool) -> Glance:
     seen, left_out = [], []
-    for field in _schema(path):
+    for field in parquet_schema(path):
         kind = kind_of(field.type)
         if kind is None:
             left_out.append(f"{field.name} has type {field.type}")
         elif not field.name:
             left_out.append("a column without a name")
         else:
-            seen.append(Seen(field.name, look(pa.array([], field.type)), field.type))
+            seen.append(Seen(field.name, _of_schema(field, kind), field.type))
     if rows and seen and len({column.name for column in seen}) == len(seen):
         arrays = next(_first_cells(path, seen), {})
         seen = [Seen(one.name, look(arrays[one.name]), one.type) if arrays else one for one in seen]
-    return Glance(seen, left_out, ",", rows)
+    return Glance(seen, left_out, CsvOptions(), rows)
+
+
+def _of_schema(field: Any, kind: str) -> Look:
+    """What the schema says by itself: nobody looked whether cells are missing."""
+    own = look(pa.array([], field.type))
+    form = (
+        {"continuous": "number", "nominal": "label"}.get(kind, own.form) if own.form == "empty" else own.form
+    )
+    return replace(own, form=form, missing=None if field.nullable else False)
 
 
 def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
@@ -95,31 +121,15 @@ def _first_cells(path: str, seen: list[Seen]) -> Iterator[dict[str, pa.Array]]:
             yield {name: array[:FIRST_ROWS] for name, array in arrays.items()}
 
 
-def widest(name: str, kind: str) -> Column:
+def widest(name: str, kind: str, form: CellFormat = PLAIN) -> Column:
     """A column of a type that takes all its values: to read cells before anything is declared."""
-    return Column(name, kind, lower=1 - _MOST_EXACT, upper=_MOST_EXACT - 1, categories=("",), nullable=True)
+    ends = (1 - _MOST_EXACT, _MOST_EXACT - 1)
+    return Column(name, kind, *ends, categories=("",), nullable=True, format=form)
 
 
 def fits_type(arrow: Any, kind: str) -> bool:
     """Whether cells of an Arrow type can be read as this type: a fact of the schema."""
     return readable(arrow, widest("", kind))
-
-
-def _schema(path: str) -> Any:
-    import pyarrow.parquet as pq
-
-    if os.path.isdir(path):
-        parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
-        if not parts:
-            raise FileError(f"The folder {path} has no .parquet file.", COST)
-        path = os.path.join(path, parts[0])
-    try:
-        with open(path, "rb") as file:
-            return pq.read_schema(file)
-    except pa.ArrowException:
-        raise FileError(f"{path} is not a Parquet file.", COST) from None
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or 'it is damaged'}.", COST) from None
 
 
 def kind_of(arrow: Any) -> str | None:

@@ -84,6 +84,11 @@ class ParquetScan:
         narrow.columns = tuple(column for column in self.columns if column.name in names)
         return narrow
 
+    def declared(self, columns: Sequence[Column]) -> Scan:
+        other = copy(self)
+        other.columns = tuple(columns)
+        return other
+
     def count_rows(self) -> int:
         return sum(file.rows for file in self._files)
 

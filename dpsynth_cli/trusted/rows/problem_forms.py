@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpsynth_cli import numbers as grammar
 from dpsynth_cli.arrow import from_numpy, from_texts, to_numpy
 from dpsynth_cli.domain import Column
 from dpsynth_cli.trusted.rows.text import as_binary, as_string
@@ -30,8 +31,10 @@ NUMBERS = {
     "thousands separators": rf"^[-+]?[0-9]{{1,3}}(?:(?:,[0-9]{{3}})+|(?:{_GAP}[0-9]{{3}})+)(?:\.[0-9]*)?$",
     "decimal comma": rf"^[-+]?[0-9]*(?:(?:\.|{_GAP})[0-9]{{3}})*,[0-9]+(?:[eE][-+]?[0-9]+)?$",
     "points between thousands": r"^[-+]?[0-9]{1,3}(?:\.[0-9]{3}){2,}$",
+    "decimal point": rf"^{grammar.NUMBER}$",  # where another format is declared
 }
 TIMES = {
+    "YYYY-MM-DD": rf"^{grammar.DAY}(?:{grammar.CLOCK}{grammar.ZONE}?)?$",  # where another format is declared
     "day first": f"^{_AFTER_12}[/.-]{_MONTH}{_REST}",
     "month first": f"^{_MONTH}[/.-]{_AFTER_12}{_REST}",
     "day or month first": f"^{_MONTH}[/.-]{_MONTH}{_REST}",
@@ -43,7 +46,7 @@ _UTF8 = (
     r"^(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xef][\x80-\xbf]{2}"
     r"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf4][\x80-\xbf]{3})*$"
 )
-ENCODING, CASE, DECIMALS, OTHER = "encoding", "other case", "decimals", "other"
+ENCODING, CASE, DECIMALS, WORDS, OTHER = "encoding", "other case", "decimals", "words", "other"
 
 
 def forms(cells: pa.Array, column: Column, times: NDArray[np.int64] | None) -> Counter[str]:
@@ -82,7 +85,8 @@ def _of_labels(cells: pa.Array, column: Column, times: NDArray[np.int64] | None)
     decimals = to_numpy(pc.is_in(short, value_set=exact))
     found: Counter[str] = Counter()
     left = np.ones(len(cells), np.bool_)
-    for form, fits in ((ENCODING, broken), (CASE, cased), (DECIMALS, decimals), (OTHER, left)):
+    rest = WORDS if column.type == "boolean" else OTHER
+    for form, fits in ((ENCODING, broken), (CASE, cased), (DECIMALS, decimals), (rest, left)):
         found[form] += _how_many(fits & left, times)
         left = left & ~fits
     return +found

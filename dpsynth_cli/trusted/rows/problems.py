@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Problems:
     """How many rows and ruined records were seen, and by column how many cells are not as declared.
 
-    Private. `columns` are the columns that are counted; `lost` those whose counting failed: memory that is
-    short must not cost a release anything. Merged by addition, as sums are.
+    Private. `columns` are the columns that are counted; `lost` those whose counting failed, which must
+    not cost a release anything. Merged by addition, as sums are.
     """
 
     rows: int = 0
@@ -69,7 +69,7 @@ class Problems:
         if column.name in self.columns and column.name not in self.lost:
             try:
                 self.columns[column.name].add(array, values, column, weigh)
-            except (MemoryError, pa.ArrowException):
+            except Exception:  # memory that is short, most of all
                 self.lost.add(column.name)
 
     def count_nulls(self, nulls: int, column: Column) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.trusted.rows.look import widest
 from dpsynth_cli.trusted.rows.read import open_scan
@@ -33,9 +34,9 @@ class Range:
     too_many: bool = False
 
 
-def ranges(path: str, kinds: Mapping[str, str], csv: CsvOptions) -> dict[str, Range]:
-    """What occurs in each column of a public table, read as a column of such a type."""
-    columns = [widest(name, kind) for name, kind in kinds.items()]
+def ranges(path: str, kinds: Mapping[str, tuple[str, CellFormat]], csv: CsvOptions) -> dict[str, Range]:
+    """What occurs in each column of a public table, read as a column of such a type and format."""
+    columns = [widest(name, kind, form) for name, (kind, form) in kinds.items()]
     found = {column.name: Range() for column in columns}
     with closing(open_scan(path, columns, csv)) as scan:
         for piece in scan.pieces():

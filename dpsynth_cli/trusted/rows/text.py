@@ -14,7 +14,7 @@ short texts. `pyarrow.compute` is imported with the first cell: a command that r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -250,10 +250,10 @@ def empty(array: pa.Array) -> NDArray[np.bool_]:
     return to_numpy(trimmed(without(array, long)).is_null()) & ~long
 
 
-def unmarked(array: pa.Array) -> pa.Array:
-    """Trimmed text, null where it only marks what is missing, as people do."""
+def unmarked(array: pa.Array, marks: Sequence[str] = ()) -> pa.Array:
+    """Trimmed text, null where it only marks what is missing, as people do or as `marks` do."""
     from pyarrow import compute as pc
 
     text = trimmed(array)
-    marked = pc.is_in(text, value_set=from_texts(MARKS, text.type))
+    marked = pc.is_in(text, value_set=from_texts((*MARKS, *marks), text.type))
     return pc.if_else(marked, pa.scalar(None, text.type), text)

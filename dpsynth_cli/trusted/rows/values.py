@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, from_texts, to_numpy
 from dpsynth_cli.domain import SECOND, Column
+from dpsynth_cli.trusted.rows.formatted import formatted_numbers, instants_of, marked_values, unmark
 from dpsynth_cli.trusted.rows.text import (
     DAY,
     MISSING,
@@ -36,16 +37,26 @@ def is_missing(values: Values) -> NDArray[np.bool_]:
 
 
 def from_text(array: pa.Array, column: Column) -> Values:
-    """What cells of text say, by the declared type."""
+    """What cells of text say, by the declared type and format; the declared marks are missing."""
+    return unmark(said_by_text(array, column), column)
+
+
+def said_by_text(array: pa.Array, column: Column) -> Values:
+    """What cells of text say, marks of missing cells among them where they are values."""
+    form = column.format
     if column.type in ("continuous", "integer"):
-        return numbers(array)
+        return numbers(array) if form.plain_numbers else formatted_numbers(array, form)
+    if column.type in ("date", "datetime") and form.date:
+        return instants_of(array, column)
     if column.type == "date":
         return days(array)
     if column.type == "datetime":
         return instants(array)
+    marks = dict.fromkeys(form.missing, MISSING)
     if column.type == "boolean":
-        return matches(array, WORDS, any_case=True)
-    return matches(array, {label: code for code, label in enumerate(column.categories)})
+        words = {w: code for word, code in form.truth.items() for w in (word, word.lower())} or WORDS
+        return matches(array, words | marks, any_case=True)
+    return matches(array, {label: code for code, label in enumerate(column.categories)} | marks)
 
 
 # --- Arrow types --------------------------------------------------------------------------------------
@@ -82,12 +93,16 @@ def is_text(type: pa.DataType) -> bool:
 
 
 def from_arrow(array: pa.Array, column: Column) -> Values:
-    """What cells of an Arrow type that is `readable` say, by the declared type."""
+    """What cells of an Arrow type that is `readable` say, by the declared type; marks are missing."""
+    return unmark(_said_by_arrow(array, column), column)
+
+
+def _said_by_arrow(array: pa.Array, column: Column) -> Values:
     type = array.type
     if pa.types.is_null(type):
-        return from_text(array.cast(pa.binary()), column)
+        return said_by_text(array.cast(pa.binary()), column)
     if is_text(type):
-        return from_text(plain_binary(array), column)
+        return said_by_text(plain_binary(array), column)
     if column.type == "integer" and _plain_integers(array, column):
         whole: NDArray[np.int64] = to_numpy(array.cast(pa.int64()))
         return np.clip(whole, int(column.lower) - 1, int(column.upper) + 1)  # beyond is beyond, and not NAT
@@ -99,13 +114,14 @@ def from_arrow(array: pa.Array, column: Column) -> Values:
         return whole_days(_micros(array))
     if column.type == "boolean" and pa.types.is_boolean(type):
         return to_numpy(array.cast(pa.int32()), MISSING)
-    return from_text(_formatted(array), column)
+    return said_by_text(_formatted(array), column)
 
 
 def _plain_integers(array: pa.Array, column: Column) -> bool:
     """Whether cells in bounds are what they would be as floats: integers without nulls, bounds below 2^53."""
     small = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
-    return small and not array.null_count and max(abs(column.lower), abs(column.upper)) < 2**53
+    plain = marked_values(column) is None
+    return small and plain and not array.null_count and max(abs(column.lower), abs(column.upper)) < 2**53
 
 
 def plain_binary(array: pa.Array) -> pa.Array:

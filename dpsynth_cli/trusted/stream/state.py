@@ -35,7 +35,7 @@ from dpsynth_cli.questions import Answer, Ints, about
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.leaves import Leaves
 
-VERSION = 1
+VERSION = 2  # 1 had blocks with discrete Gaussian noise on whole numbers
 CODEC = pa.Codec("zstd")
 Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 
@@ -157,6 +157,11 @@ class Store:
         self._next = path.with_name(path.name + ".next")
         self._noted = 0  # the entry of the generation that was loaded
 
+    @classmethod
+    def of(cls, name: str, ledger: Ledger) -> Store:
+        """Beside the ledger: as private as that, and away from what is published."""
+        return cls(Path(f"{ledger.place.private}.streams") / f"{name}.state", ledger)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process at a time; the others wait."""
@@ -171,6 +176,11 @@ class Store:
         finally:
             os.close(held)
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is any file of it."""
+        return self.path.exists() or self._next.exists()
+
     def begin(self, state: StreamState) -> None:
         """The first file of a stream that is not charged yet: nothing counts before `commit`."""
         self._write(self.path, state.as_bytes())
@@ -184,8 +194,9 @@ class Store:
         return found[0]
 
     def discard(self) -> None:
-        """Forget a stream that was begun and never charged."""
+        """Forget a stream that was begun and never charged, or given up."""
         self.path.unlink(missing_ok=True)
+        self._next.unlink(missing_ok=True)
 
     def commit(self, state: StreamState) -> None:
         """The next generation: its file, then the ledger's note, then its name."""
@@ -201,7 +212,7 @@ class Store:
 
     def load(self) -> StreamState | None:
         """The state that the ledger knows; None if there is no file at all."""
-        if not self.path.exists():
+        if not self.exists:
             return None
         for path in (self.path, self._next):
             found = _read(path)
@@ -221,7 +232,8 @@ class Store:
             f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
             "copy, or the ledger is another one.",
             "Nothing was read and nothing was published.",
-            "Use the newest state with its own ledger; a stream cannot go on from a copy of before.",
+            "Use the newest state with its own ledger; a stream cannot go on from a copy of before. If that "
+            "is lost for good, a new stream is charged anew: dpsynth stream init SPEC --start-over",
         )
 
     def _rename(self) -> None:

@@ -33,6 +33,14 @@ class Passes:
         self._memory: Memory | None = None
         self.problems = Problems()  # of the columns that have been counted
 
+    def declare(self, omega: Domain) -> None:
+        """From now on questions are about these columns: the same ones, with bounds or categories that were
+        found by earlier answers. What was kept of rows in the old codes is forgotten."""
+        if omega == self._omega:
+            return
+        self._omega, self._scan = omega, self._scan.declared(omega.columns)
+        self._watched, self._sample, self._memory = False, None, None
+
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)

@@ -10,6 +10,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import joint, marginals
 from dpsynth_cli.mechanisms.joint import rows
+from dpsynth_cli.relations.impossible import in_codes
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
 
@@ -110,14 +111,12 @@ def test_spikes_and_missing_values_stay_and_numbers_are_fine():
     assert np.corrcoef(made["A"], made["score"])[0, 1] > 0.9
 
 
-RULES = {
-    "impossible": [
-        {"A": "a", "B": ["e", "f"]},
-        {"B": "a", "C": ["a", "c"]},
-        {"A": ["e", "f"], "gain": {"to": "2500"}},
-        {"label": "true", "A": "a"},
-    ]
-}
+RULES = [
+    {"A": "a", "B": ["e", "f"]},
+    {"B": "a", "C": ["a", "c"]},
+    {"A": ["e", "f"], "gain": {"to": "2500"}},
+    {"label": "true", "A": "a"},
+]
 
 
 def broken(made):
@@ -134,13 +133,11 @@ def broken(made):
 def test_what_rules_forbid_never_appears(strata, epsilon):
     codes = table(4000)
     assert broken(codes).mean() > 0.1  # rows that contradict the rules: they are the steward's, not ours
-    omega = Domain(ALL, strata=strata)
-    assert joint.fits(omega, joint.Params(rules=RULES)) == []
-    _, made, _ = release(codes, omega, epsilon, params=joint.Params(rules=RULES), rows=5000)
+    columns = {column.name: column for column in ALL}
+    omega = Domain(ALL, strata=strata, impossible=tuple(in_codes(rule, columns) for rule in RULES))
+    _, made, _ = release(codes, omega, epsilon, rows=5000)
     assert not broken(made).any()
-    _, made, _ = release(
-        {n: c[:0] for n, c in codes.items()}, omega, 1.0, params=joint.Params(rules=RULES), rows=50
-    )
+    _, made, _ = release({n: c[:0] for n, c in codes.items()}, omega, 1.0, rows=50)
     assert not broken(made).any()
 
 
@@ -319,63 +316,3 @@ def test_the_facts_say_what_was_counted():
     tables = [c for c in bill if c.question.step in ("links", "pairs", "triples")]
     assert len(counted) + model.facts["interactions"] == len(tables)
     assert sorted(model.facts["order"]) == sorted(c.name for c in ALL)
-
-
-RULED = "rules: {impossible: [{age: {from: 30, to: 50}, group: [a, b]}]}"
-
-
-def test_rules_of_a_spec_hold_in_the_file_and_in_its_verification(dpsynth, people, tmp_path):
-    spec = people("joint", epsilon="20", more=RULED, rows=2000)
-    assert dpsynth("release", spec).code == 0
-    rows = [line.split(",") for line in (tmp_path / "out/people.csv").read_text().splitlines()[1:]]
-    assert len(rows) > 1000
-    assert any(row[2] == "a" for row in rows)
-    assert any(row[0] and 30 <= int(row[0]) <= 50 for row in rows)
-    assert not any(row[0] and 30 <= int(row[0]) <= 50 and row[2] in ("a", "b") for row in rows)
-    assert dpsynth("verify", "out/people.audit.public.json").code == 0
-    assert dpsynth("sample", "out/people.transcript.arrow", "-n", 500, "-o", "more.csv").code == 0
-    more = [line.split(",") for line in (tmp_path / "more.csv").read_text().splitlines()[1:]]
-    assert not any(row[0] and 30 <= int(row[0]) <= 50 and row[2] in ("a", "b") for row in more)
-
-
-@pytest.mark.parametrize(
-    ("rules", "said"),
-    [
-        (
-            "rules: {impossible: [{age: 30, group: z}]}",
-            "spec.yaml, line 6: mechanism.rules.impossible, rule 1: z is not a declared category of group",
-        ),
-        (
-            "rules: {impossible: [{age: {to: 99}, group: a}, {score: 0.1, group: b}]}",
-            "spec.yaml, line 6: mechanism.rules.impossible, rule 2: score is continuous; rules are for "
-            "categories, integers and dates",
-        ),
-        (
-            "rules: {impossible: [{age: 30, group: [a, b, 'c,d']}]}",
-            "spec.yaml, line 6: mechanism.rules.impossible leaves no row that has 30 in age; leave that out "
-            "of the column's declaration, or drop a rule",
-        ),
-        (
-            "rules: [age]",
-            "spec.yaml, line 6: mechanism.rules is [age]; it must be impossible: a list of rules such as "
-            "{relationship: Husband, sex: Female}",
-        ),
-    ],
-)
-def test_rules_that_contradict_the_declaration_are_refused_before_anything_is_read(
-    dpsynth, people, rules, said
-):
-    spec = people("joint", more=rules)
-    (spec.parent / "people.csv").unlink()
-    for command in ("check", "release"):
-        ran = dpsynth(command, spec)
-        assert ran.code == 2
-        assert said in " ".join(ran.err.split())
-
-
-def test_the_parameters_are_described_with_their_structure(dpsynth):
-    rules = next(
-        p for p in dpsynth("mechanisms", "joint", "--json").json["parameters"] if p["name"] == "rules"
-    )
-    assert rules["structure"]["properties"]["impossible"]["type"] == "array"
-    assert "a list of rules" in dpsynth("mechanisms", "joint").out

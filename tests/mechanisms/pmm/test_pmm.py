@@ -75,7 +75,8 @@ def test_every_variant_spends_exactly_its_budget_and_draws_what_was_asked(neighb
 
 def test_without_noise_the_leaves_are_reproduced():
     omega = Domain((X, AGE))
-    codes = table(omega, 5000)
+    even = np.random.default_rng(0).integers(0, GRID, 5000)  # so that there is no focus
+    codes = table(omega, 5000) | {"x": even, "age": np.minimum(even // (GRID // 10), 9)}
     model = pmm.run(quiet(codes, omega), omega, pmm.Params(depth=10), STAGES)
     made = drawn(model, 5000)
     assert model.total == 5000
@@ -250,7 +251,7 @@ def test_the_depth_grows_with_the_columns(d, more):
     omega = Domain(
         tuple(Column(f"c{i}", "continuous", lower=0.0, upper=1.0) for i in range(d)), "replace_one"
     )
-    codes = {column.name: np.zeros(2048, int) for column in omega}
+    codes = {column.name: np.arange(2048) * (GRID // 2048) for column in omega}  # all over, no focus
     ask = Asking(quiet(codes, omega).answer, lambda question: math.sqrt(2))  # as with epsilon 1
     assert pmm.run(ask, omega, pmm.Params(), STAGES).facts["depth"] == [11 + more]
     paper = pmm.Params(consistency="uniform", levels="all")

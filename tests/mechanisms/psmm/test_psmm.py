@@ -314,6 +314,16 @@ def test_classes_share_the_memory():
     )
 
 
+def test_more_columns_than_an_array_has_axes_are_refused_before_anything_is_charged():
+    """65 columns failed after the charge."""
+    many = tuple(continuous(f"x{i}") for i in range(31))
+    assert fits(Domain(many), Params()) == [
+        "psmm takes at most 30 columns, and there are 31; use joint or lowdim"
+    ]
+    model, _, _ = released(omega := Domain(many[:30]), uniform(omega, 50))
+    assert len(next(model.draw(10, np.random.default_rng(0)))) == 30
+
+
 def test_too_many_nullable_columns_are_refused():
     omega = Domain(tuple(continuous(f"x{i}", nullable=True) for i in range(30)))
     (refusal,) = fits(omega, Params())

@@ -126,6 +126,24 @@ def test_the_slack_covers_2_to_the_64_numbers():
     assert not implies(F(1, 10**30), gaussian.SLACK, F(1, 2))
 
 
+@pytest.mark.parametrize("rho", [F(1, 1000), F(1, 10), F(2)])
+def test_every_conversion_pays_the_slack_in_epsilon_and_in_delta(rho):
+    """At the delta that real-valued noise has exactly, an epsilon is larger by the slack at least; and so at
+    that epsilon a delta is: `implies` is refused within it and holds beyond it."""
+    epsilon, slack = F(1, 2), gaussian.SLACK
+    with mpmath.workdps(100):
+        delta = F(str(true_delta(rho, epsilon)))
+        falls = mpmath.diff(lambda e: true_delta(rho, F(str(e))), mp(epsilon), h=mpmath.mpf("1e-30")) / mp(
+            delta
+        )
+    assert not implies(rho, epsilon, delta)
+    assert not implies(rho, epsilon + slack, delta)
+    assert not implies(rho, epsilon, delta * (1 + 2 * slack))
+    both = 1 - F(str(falls)) * slack + 2 * slack  # what the shift costs, and the factor
+    assert not implies(rho, epsilon, delta * (both - slack / 10))
+    assert implies(rho, epsilon, delta * (both + slack / 10))
+
+
 def rounded_delta(sigma2, moves, epsilon):
     """The delta of telling q from q + moves by independently rounded Gaussian answers, summed exactly."""
     with mpmath.workdps(40):
@@ -153,6 +171,19 @@ def test_the_promise_holds_for_real_answers(moves, sigma2, delta):
     assert rounded_delta(sigma2, moves, epsilon) <= mp(delta)
     if sigma2 == 9:  # and is no empty one: rounding costs little where there is noise
         assert rounded_delta(sigma2, moves, epsilon * F(17, 20)) > mp(delta)
+
+
+def test_a_discrete_gaussian_on_the_integers_does_not_have_the_gaussian_profile():
+    """Which is why answers get the rounded one."""
+    sigma2, delta = 400, F(1, 10**5)
+    epsilon = epsilon_of_rho(F(1, 2 * sigma2), delta)
+    with mpmath.workdps(30):
+        weights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * sigma2)) for x in range(-400, 401)]
+        shifted = zip(weights[1:], weights, strict=False)
+        found = mpmath.fsum(max(0, p - mpmath.exp(mp(epsilon)) * q) for p, q in shifted) / mpmath.fsum(
+            weights
+        )
+    assert float(found / mp(delta)) == pytest.approx(1.00134, abs=1e-5)
 
 
 # ---- pure epsilon as a rho ---------------------------------------------------------------------------
@@ -212,3 +243,16 @@ def test_mu_is_rounded_up():
 def test_the_power_of_an_attack_is_that_of_two_normals():
     assert power(F(1, 2), 0.01) == pytest.approx(0.0924, abs=1e-4)
     assert power(F(1, 10**9), 0.3) == pytest.approx(0.3, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-5"), ("3", "1e-9"), ("8", "1e-12")]
+)
+def test_another_accountant_finds_the_same_epsilon(epsilon, delta):
+    """dp_accounting computes with privacy loss distributions, in floats."""
+    reason = "dp-accounting is not installed (it wants an old attrs: use an environment of its own)"
+    others = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason=reason)
+    rho = gaussian.rho_of_epsilon(F(epsilon), F(delta))
+    theirs = others.from_gaussian_mechanism((2 * float(rho)) ** -0.5, value_discretization_interval=1e-4)
+    assert theirs.get_epsilon_for_delta(float(delta)) == pytest.approx(float(epsilon), rel=1e-9)

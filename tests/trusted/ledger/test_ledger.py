@@ -25,20 +25,20 @@ import pytest
 
 from dpsynth_cli.errors import BudgetError, FileError, UsageError, VerificationError
 from dpsynth_cli.trusted.core import gaussian
-from dpsynth_cli.trusted.ledger import chain
-from dpsynth_cli.trusted.ledger.balance import UNBOUNDED, Cost, Unit, converted
+from dpsynth_cli.trusted.ledger import chain, sqlite_file
+from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit, converted
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
 TENTH = Fraction(1, 10)
 
 
-SYNCHRONOUS = chain.SYNCHRONOUS
+SYNCHRONOUS = sqlite_file.SYNCHRONOUS
 
 
 @pytest.fixture(autouse=True)
 def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a ledger says does not depend on syncing; the processes that are started below do sync."""
-    monkeypatch.setattr(chain, "SYNCHRONOUS", "OFF")
+    monkeypatch.setattr(sqlite_file, "SYNCHRONOUS", "OFF")
 
 
 @pytest.fixture(autouse=True)
@@ -294,7 +294,8 @@ def test_too_little_rho_is_explained_in_epsilon_and_delta(ledger: Ledger) -> Non
     with pytest.raises(BudgetError) as refused:
         zcdp(ledger, "r1", Fraction(3, 100), epsilon="1.5", delta="1e-09")
     assert str(refused.value) == (
-        "this release needs rho = 0.03 (its epsilon = 1.5 at delta = 1e-9), but census has 0.02 left.\n"
+        "this release needs rho = 0.03 (its epsilon = 1.5 at delta = 1e-9), but census has 0.02 left "
+        "(epsilon 1).\n"
         "Nothing was read and nothing was spent. Lower privacy.epsilon, or ask the owner of the ledger for "
         "more: dpsynth budget grant census 0.5 --delta 1e-9"
     )
@@ -356,19 +357,19 @@ def test_no_two_entries_have_the_same_salt_and_each_has_128_bits(written: Ledger
         (
             Unit("epsilon", "replace_one"),
             Unit("rho", "add_remove"),
-            "rho (zCDP) under add_remove, but the budget of d is pure epsilon under replace_one",
+            "rho (Gaussian) under add_remove, but the budget of d is pure epsilon under replace_one",
             "leave out privacy.delta",
         ),
         (
             Unit("epsilon", "add_remove"),
             Unit("rho", "replace_one"),
-            "rho (zCDP) under replace_one, but the budget of d is pure epsilon under add_remove",
+            "rho (Gaussian) under replace_one, but the budget of d is pure epsilon under add_remove",
             "set privacy.neighbours to add_remove and leave out privacy.delta",
         ),
         (
             Unit("rho", "add_remove"),
             Unit("rho", "replace_one"),
-            "rho (zCDP) under replace_one, but the budget of d is rho (zCDP) under add_remove "
+            "rho (Gaussian) under replace_one, but the budget of d is rho (Gaussian) under add_remove "
             "at delta = 1e-9",
             "set privacy.neighbours to add_remove",
         ),
@@ -383,7 +384,11 @@ def test_a_unit_that_implies_nothing_is_refused_with_what_to_change(
         ledger.reserve("d", "r", "n", Cost(TENTH, asked, "0.1", delta[asked.currency]))
     assert str(refused.value) == (
         f"this release is counted in {words}: the one does not imply the other at any price.\n"
-        f"Nothing was read and nothing was spent. In the spec, {change}."
+        f"Nothing was read and nothing was spent. In the spec, {change}. Or ask the owner of the ledger for "
+        "another budget in its place, what was spent included: dpsynth budget grant d 10"
+        f"{' --delta 1e-9' if 'rho' in (kept.currency, asked.currency) else ''}"
+        f"{' --neighbours replace_one' if 'replace_one' in (kept.neighbours, asked.neighbours) else ''} "
+        "--replace"
     )
 
 
@@ -391,7 +396,7 @@ def test_a_unit_that_implies_nothing_is_refused_with_what_to_change(
     ("neighbours", "delta", "kind"),
     [
         ("replace_one", None, "pure epsilon under replace_one"),
-        ("add_remove", "1e-6", "rho (zCDP) under add_remove at delta = 0.000001"),
+        ("add_remove", "1e-6", "rho (Gaussian) under add_remove at delta = 0.000001"),
     ],
 )
 def test_grants_of_two_kinds_do_not_add_up(
@@ -401,9 +406,11 @@ def test_grants_of_two_kinds_do_not_add_up(
     with pytest.raises(BudgetError) as refused:
         ledger.grant("census", "1", neighbours, delta)
     assert str(refused.value) == (
-        f"the budget of census is rho (zCDP) under add_remove at delta = 1e-9, and this grant is {kind}: "
+        f"the budget of census is rho (Gaussian) under add_remove at delta = 1e-9, and this grant is {kind}: "
         "they do not add up.\n"
-        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON --delta 1e-9"
+        "Nothing was granted. Grant more of the same kind: dpsynth budget grant census EPSILON --delta 1e-9. "
+        "Or put this one in its place, what was spent included: dpsynth budget grant census 1"
+        f"{' --delta 0.000001' if delta else ' --neighbours replace_one'} --replace"
     )
     assert ledger.head()[0] == 1
 
@@ -583,7 +590,7 @@ ONE_CHARGE = """
 import sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
-from dpsynth_cli.trusted.ledger.balance import Cost, Unit
+from dpsynth_cli.trusted.ledger.grants import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 path, release = sys.argv[1:]
@@ -599,7 +606,7 @@ MANY_RELEASES = """
 import itertools, os, sys
 from fractions import Fraction
 from dpsynth_cli.errors import BudgetError
-from dpsynth_cli.trusted.ledger.balance import Cost, Unit
+from dpsynth_cli.trusted.ledger.grants import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 path, receipts, worker = sys.argv[1:]
@@ -721,8 +728,8 @@ def test_killed_at_any_moment_many_times(ledger: Ledger, run: Run, tmp_path: Pat
 DIES_BEFORE_COMMIT = """
 import os, signal, sys
 from fractions import Fraction
-from dpsynth_cli.trusted.ledger import chain
-from dpsynth_cli.trusted.ledger.balance import Cost, Unit
+from dpsynth_cli.trusted.ledger import chain, sqlite_file
+from dpsynth_cli.trusted.ledger.grants import Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 TENTH = Cost(Fraction(1, 10), Unit("epsilon", "add_remove"), "0.1")
 append = chain.append
@@ -749,8 +756,8 @@ def test_an_entry_whose_writer_died_before_the_end_is_not_there(ledger: Ledger, 
 def test_an_entry_is_synced_to_disk_before_its_transaction_ends(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "SYNCHRONOUS", SYNCHRONOUS)
-    with chain.transaction(ledger.path, write=True, create=True) as db:
+    monkeypatch.setattr(sqlite_file, "SYNCHRONOUS", SYNCHRONOUS)
+    with sqlite_file.transaction(ledger.path, write=True, create=True) as db:
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 3  # EXTRA: file and folder
         assert db.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
 
@@ -904,7 +911,7 @@ def test_a_restored_old_copy_that_went_on_is_found_by_a_published_head(
 
 def forged(ledger: Ledger, *entries: tuple[str, str, str, dict[str, Any]]) -> list[str]:
     """The problems of a chain that is whole but was not written by dpsynth's rules."""
-    with chain.transaction(ledger.path, write=True, create=True) as db:
+    with sqlite_file.transaction(ledger.path, write=True, create=True) as db:
         for entry in entries:
             chain.append(db, *entry)
     return ledger.verify()
@@ -1093,12 +1100,14 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_newer_format_is_refused(written: Ledger) -> None:
-    edit(written.path, "PRAGMA user_version = 3")
+# Format 2 had charges in rho of zCDP, of which the epsilon of a Gaussian profile does not follow.
+@pytest.mark.parametrize("version", [2, 4])
+def test_an_older_or_newer_format_is_refused(written: Ledger, version: int) -> None:
+    edit(written.path, f"PRAGMA user_version = {version}")
     assert told(written.path, lambda ledger: pure(ledger, "r10", TENTH)) == (
-        f"the ledger {written.path} has format 3, and this dpsynth knows format 2.\n"
-        "Nothing was read and nothing was spent. Use the dpsynth that made it, or name another file with "
-        "--ledger or $DPSYNTH_LEDGER."
+        f"the ledger {written.path} has format {version}, and this dpsynth knows format 3.\n"
+        "Nothing was read and nothing was spent. Use the dpsynth that made it: a new ledger (--ledger, "
+        "$DPSYNTH_LEDGER) would not know what this one charged."
     )
 
 

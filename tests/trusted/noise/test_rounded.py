@@ -7,6 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from dpsynth_cli.trusted.core.scales import LARGEST_SIGMA2, SMALLEST_SIGMA2, representable_sigma2
 from dpsynth_cli.trusted.noise import rounded
 from dpsynth_cli.trusted.noise.rounded import rounded_gaussian
 from tests.trusted.noise.test_samplers import chi_square
@@ -37,6 +38,14 @@ def test_the_variance_behind_the_rounding_is_never_below_what_is_claimed(monkeyp
         assert asked.pop() == 4096**2 * sigma2 + 4
     rounded_gaussian(F(rounded.COARSE), 1, SeededSource(1))
     assert asked == [rounded.COARSE + 4]
+
+
+def test_the_largest_variance_that_has_a_price_can_be_drawn():
+    """A failure here would come after the charge."""
+    for sigma2 in (LARGEST_SIGMA2 // 2, SMALLEST_SIGMA2):
+        assert len(rounded_gaussian(representable_sigma2(sigma2), 9, SeededSource(5))) == 9
+    with pytest.raises(ValueError, match="variance"):
+        representable_sigma2(LARGEST_SIGMA2 // 2 + 1)
 
 
 def test_little_noise_leaves_counts_as_they_are():

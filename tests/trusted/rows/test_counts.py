@@ -121,9 +121,12 @@ def test_counts_depend_on_no_cut_and_change_no_code(cells, column, at):
     assert Problems.of_json(again.as_json()).as_json() == again.as_json()
 
 
-def test_counting_that_runs_out_of_memory_costs_no_code(monkeypatch):
+@pytest.mark.parametrize("error", [MemoryError, pa.ArrowInvalid, UnicodeDecodeError("utf-8", b"", 0, 1, "")])
+def test_counting_that_fails_costs_no_code(monkeypatch, error):
+    """Whatever is in a cell: that a release fails after its charge would tell of it."""
+
     def short(*words):
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr(counts, "forms", short)
     found, cells = Problems.of(["n"]), pa.array([b"$5", b"7"])

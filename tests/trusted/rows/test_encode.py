@@ -58,6 +58,8 @@ COLUMNS = [
     *both(name="x", type="continuous", lower=0.0, upper=5e-324),
     *both(name="n", type="integer", lower=-5, upper=120),
     *both(name="n", type="integer", lower=-(2**53), upper=2**53),
+    *both(name="x", type="continuous", lower=-(2.0**128), upper=2.0**128, octaves=True),
+    *both(name="n", type="integer", lower=-(2**53 - 1), upper=2**53 - 1, octaves=True),
     *both(name="c", type="nominal", categories=("a", "b", " c ", "7", "2.5", "é", "true")),
     *both(name="c", type="nominal", categories=("a", "b"), other="b"),
     *both(name="o", type="ordinal", categories=("low", "mid", "high")),
@@ -310,6 +312,30 @@ def test_larger_numbers_never_have_smaller_codes(lower, upper, values):
     assert found[-1] == column.size - 1
     inside = found[1:-1]
     assert (np.diff(inside) >= 0).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(allow_nan=False), st.integers(-140, 140))
+@example(2.0**128, 0)
+@example(-(2.0**-128), 0)
+@example(2.0**-129, 0)
+@example(0.0, 0)
+def test_an_octave_is_the_power_of_two_at_or_below_a_number(x, power):
+    column = Column("x", "continuous", lower=-(2.0**128), upper=2.0**128, nullable=True, octaves=True)
+    for value in (x, math.ldexp(1.0, power), math.nextafter(math.ldexp(1.0, power), 0)):
+        code = codes(column, repr(value).encode())[0] - 256
+        least = 2.0 ** (abs(code) - 1 - 128) if code else 0.0
+        most = 2.0 ** (abs(code) - 128) if abs(code) < 256 else math.inf
+        assert least <= abs(value) < most or (value in (math.inf, -math.inf) and abs(code) == 256)
+        assert code == 0 or math.copysign(1, value) == math.copysign(1, code)
+
+
+def test_integers_have_octaves_from_one_up_and_unreadable_cells_have_none():
+    column = Column("n", "integer", lower=-(2**53 - 1), upper=2**53 - 1, nullable=True, octaves=True)
+    cells = [b"0", b"1", b"-1", b"2", b"3", b"4", b"2047", b"2048", b"9007199254740993", b"", b"old"]
+    assert [code - 53 for code in codes(column, *cells)] == [0, 1, -1, 2, 2, 3, 11, 12, 53, 54, 54]
+    whole = encode_arrow(pa.array([0, 5, -5, 2**62, -(2**63)]), column)
+    assert (whole - 53).tolist() == [0, 3, -3, 53, -53]
 
 
 def test_a_continuous_code_is_the_floor_of_its_exact_place():

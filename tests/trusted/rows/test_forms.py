@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.trusted.rows.forms import FORMS, OTHERS, Look, look
 from dpsynth_cli.trusted.rows.look import FIRST_BYTES, glance
 
@@ -36,14 +38,11 @@ def form(*cells: str | None, times: int = 10) -> str:
         (["2021-02-29", "2021-02-30"], "label"),  # no such day
         (["2020-02-29 10:30", "2020-02-29"], "moment"),
         (["2020-02-29T10:30:00Z"], "moment"),
-        (["31/12/2020", "1/2/2020"], "day_month_year"),
-        (["31.12.2020"], "day_month_year"),
-        (["12/31/2020", "1/2/2020"], "month_day_year"),
-        (["12.5%", "3 %"], "percent"),
-        (["$1,200.50", "$3"], "currency"),
-        (["1.200,50 €", "3 €"], "currency"),
-        (["1,200", "35", "1,000,000.25"], "grouped"),
-        (["1.200,5", "35,25", "7"], "decimal_comma"),
+        (["31/12/2020", "1/2/2020"], "day"),
+        (["31.12.2020 10:30"], "moment"),
+        (["12.5%", "3 %"], "number"),
+        (["$1,200", "$3"], "integer"),
+        (["Ja", "Nein"], "boolean"),
         (["a", "b"], "label"),
         (["", " ", None, "NA"], "empty"),
     ],
@@ -51,6 +50,32 @@ def form(*cells: str | None, times: int = 10) -> str:
 def test_a_column_has_the_form_of_its_cells(cells: list[str | None], expected: str) -> None:
     assert form(*cells) == expected
     assert form(*[cell and f" {cell} " for cell in cells]) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "keys"),
+    [
+        (["31/12/2020", "1/2/2020"], {"date": "%d/%m/%Y"}),
+        (["12/31/2020", "1/2/2020"], {"date": "%m/%d/%Y"}),
+        (["31.12.2020 10:30", "1.1.2021 9:05"], {"date": "%d.%m.%Y %H:%M"}),
+        (["3-Jul-19", "14-Dec-20"], {"date": "%d-%b-%y"}),
+        (["12.5%", "3 %"], {"percent": True}),
+        (["12,5 %"], {"percent": True, "decimal": ","}),
+        (["$1,200.50", "$3"], {"currency": "$", "thousands": ","}),
+        (["1.200,50 €", "3 €", "-5,00 €"], {"currency": "1 €", "thousands": ".", "decimal": ","}),
+        (["CHF 1'200", "CHF 3"], {"currency": "CHF 1", "thousands": "'"}),
+        (["1,200", "35", "1,000,000.25"], {"thousands": ","}),
+        (["1.200,5", "35,25", "7"], {"decimal": ",", "thousands": "."}),
+        (["1 200,5", "35,25"], {"decimal": ",", "thousands": " "}),
+        (["35,25", "7"], {"decimal": ","}),
+        (["JA", "NEIN"], {"true": ("JA",), "false": ("NEIN",)}),
+        (["yes", "no"], {"true": ("yes",), "false": ("no",)}),
+        (["true", "false"], {}),
+        (["1.5", "2"], {}),
+    ],
+)
+def test_a_column_has_the_format_of_its_cells(cells: list[str], keys: dict) -> None:
+    assert look(pa.array([cell.encode() for cell in cells] * 10)).format == CellFormat(**keys)
 
 
 def test_one_cell_in_a_hundred_does_not_decide() -> None:
@@ -117,3 +142,9 @@ def test_a_look_reads_the_first_megabytes_only(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a\n" + b"1234567\n" * (FIRST_BYTES // 8 + 10) + b"x\n" * 2_000_000)
     assert glance(str(path), rows=True).columns[0].look == Look("integer", False)
+
+
+def test_numbers_near_the_largest_float_are_looked_at_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert look(pa.array([1.5e308, 0.1234567, -1.7e308])).form == "number"

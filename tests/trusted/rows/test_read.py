@@ -481,7 +481,7 @@ def test_missing_columns_are_named_but_of_a_csv_header_nothing_is_quoted(tmp_pat
 def test_another_delimiter_is_recognised(tmp_path):
     path = written(tmp_path, b"", HEADER.replace(b",", b"\t"))
     assert refusal(path).splitlines()[1] == (
-        rf"{NOTHING} Its fields seem to be separated by '\t': set csv: {{delimiter: '\t'}}."
+        rf"""{NOTHING} Its fields seem to be separated by '\t': set csv: {{delimiter: "\t"}}."""
     )
 
 

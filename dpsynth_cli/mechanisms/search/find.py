@@ -1,0 +1,153 @@
+"""All private columns of a domain: what is asked, what follows from the answers, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.search import bounds
+from dpsynth_cli.mechanisms.search.categories import labels_kept
+from dpsynth_cli.mechanisms.search.noise import reach
+from dpsynth_cli.mechanisms.search.outer import outer, private
+from dpsynth_cli.questions import Answer, Ask, Bins, CellCounts, Cells, Question
+from dpsynth_cli.shares import divide
+
+STEP = "domain"
+SHARE = Fraction(1, 10)  # of the budget, where the spec states none
+FAILURE = Fraction(1, 20)  # probability, of all that is looked for together
+FIRST, SECOND = 2, 1  # shares of the two looks at bounds
+
+Declare = Callable[[Domain], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The domain that was found, the share that it took, and what the audit says of it."""
+
+    domain: Domain
+    spent: Fraction
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Search:
+    """One column: how it is asked now, and what is known of it."""
+
+    column: Column  # as it is asked
+    wanted: Column  # as it was declared; then as it was found
+    shares: list[Fraction]  # of its looks
+    sure: bool = True
+    reached: float = 0.0  # what noise alone does not
+    rows: tuple[float, float] = (0.0, math.inf)  # in what was kept, and the noise of that
+    done: bool = False
+
+
+def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Found:
+    """Bounds and categories of the private columns, for at most a share of the budget.
+
+    `declare` is told which columns questions are about from now on. What is not spent is left to the
+    mechanism. Everything follows from the answers.
+    """
+    if not private(omega):
+        return Found(omega, Fraction(0))
+    asked = outer(omega)
+    declare(asked)
+    searches, failure = _searches(omega, asked, share)
+    spent = Fraction(0)
+    for look, learn in enumerate((_first, _second)):
+        open_ = [search for search in searches if not search.done]
+        if not open_:
+            break
+        if look:
+            again = {search.column.name: search.column for search in open_}
+            asked = replace(asked, columns=tuple(again.get(column.name, column) for column in asked))
+            declare(asked)
+        questions = [_question(search.column, search.shares[look]) for search in open_]
+        spent += sum((question.share for question in questions), Fraction(0))
+        for search, answer in zip(open_, ask(questions), strict=True):
+            learn(search, answer, failure)
+    found = {search.column.name: search.wanted for search in searches}
+    domain = replace(omega, columns=tuple(found.get(column.name, column) for column in omega))
+    declare(domain)
+    return Found(domain, spent, _facts(searches, spent), _notes(searches))
+
+
+def first_looks(omega: Domain, share: Fraction) -> tuple[dict[str, Question], float]:
+    """What is asked first, by column, and the probability that each answer may fail with."""
+    searches, failure = _searches(omega, outer(omega), share)
+    return {search.column.name: _question(search.column, search.shares[0]) for search in searches}, failure
+
+
+def _searches(omega: Domain, asked: Domain, share: Fraction) -> tuple[list[_Search], float]:
+    columns = private(omega)
+    searches = []
+    for column, own in zip(columns, divide(share, [1.0] * len(columns)), strict=True):
+        looks = [own] if column.categorical else divide(own, [FIRST, SECOND])
+        searches.append(_Search(asked[column.name], column, looks))
+    return searches, float(FAILURE) / sum(len(search.shares) for search in searches)
+
+
+def _bins(column: Column) -> Bins:
+    return bounds.octave_bins(column) if column.octaves or column.categorical else bounds.even_bins(column)
+
+
+def _question(column: Column, share: Fraction) -> Question:
+    return Question(STEP, CellCounts(Cells((_bins(column),))), share)
+
+
+def _first(search: _Search, answer: Answer, failure: float) -> None:
+    """What stands above the noise; bounds of few octaves or cells are looked at again."""
+    counts = answer.values[:-1].astype(np.float64)  # the last is missing
+    search.reached = reached = reach(answer.noise, answer.sd, len(answer.values), failure)
+    column = search.column
+    if column.categorical:
+        search.wanted, search.sure = labels_kept(search.wanted, counts, reached)
+        search.done = True
+        return
+    first, last, search.sure = bounds.kept(counts, reached)
+    if column.octaves:
+        low, high, narrow = bounds.from_octaves(column, first, last)
+    else:
+        (low, high), narrow = bounds.from_even(column, first, last, 1), last - first < bounds.NARROW
+    search.wanted = replace(search.wanted, lower=low, upper=high, private=False)
+    search.column = bounds.narrowed(column, low, high)
+    inside = counts[first : last + 1]
+    search.rows = float(inside.sum()), answer.sd * math.sqrt(len(inside))
+    search.done = not (narrow and search.sure) or search.column.size < bounds.CELLS
+
+
+def _second(search: _Search, answer: Answer, failure: float) -> None:
+    """Closer bounds, if nothing seems to be outside of them."""
+    counts = answer.values[:-1].astype(np.float64)
+    first, last, sure = bounds.kept(counts, reach(answer.noise, answer.sd, len(answer.values), failure))
+    beside = bounds.beside(counts, answer.sd, first, last, *search.rows) if sure else None
+    if beside is not None:
+        low, high = bounds.from_even(search.column, first, last, beside)
+        search.wanted = replace(search.wanted, lower=low, upper=high)
+    search.done = True
+
+
+def _facts(searches: Sequence[_Search], spent: Fraction) -> dict[str, Any]:
+    return {
+        "share": str(spent),
+        "failure_probability": float(FAILURE),
+        "sure": {search.column.name: search.sure for search in searches},
+        "rows_seen": {search.column.name: math.ceil(2 * search.reached) for search in searches},
+    }
+
+
+def _notes(searches: Sequence[_Search]) -> tuple[str, ...]:
+    unsure = [search.column.name for search in searches if not search.sure]
+    if not unsure:
+        return ()
+    return (
+        f"nothing of {', '.join(unsure)} stood above the noise: what was found there is a guess. State "
+        "bounds or categories by public knowledge, or raise privacy.search.",
+    )

@@ -1,0 +1,151 @@
+"""Where in its declared bounds a numeric column has its rows, so that loose bounds do no harm.
+
+Bounds are public knowledge and may be far too wide: then all rows are in one of the cells that a mechanism
+counts. So, for a small share, each column with many codes is first counted in 32 equal cells. If most rows
+are in few neighbouring ones, these are cut into 32 again, and so on. What is found is a `Scale`: cells are
+narrow in the focus and grow outside. No code is lost, but the cells far outside that together have no more
+rows than noise may be are taken to be empty (`Scale.tails`). A column whose rows are all over its bounds is
+asked once, and keeps its even scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
+from dpsynth_cli.numeric.scale import Scale
+from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Floats, Halves, Question
+
+CELLS = 32  # of the range that is looked at
+FEW = 2**9  # a column of fewer codes is not worth it
+ROUNDS = 7
+# All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
+LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
+DULL = 10  # below that a look shows nothing
+SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
+MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
+GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
+
+
+@dataclass
+class _Looked:
+    """A column that is looked at: the range, what was seen of it so far, and the focus."""
+
+    column: Column
+    share: Fraction  # for all of the column
+    price: Fraction  # of a look
+    begin: int
+    end: int
+    scale: Scale
+    counts: list[Floats] = field(default_factory=list)
+
+    def learn(self, answer: Answer, again: Callable[[float], Fraction], n: float) -> bool:
+        """Take in an answer; whether to look once more. `again` prices a look at so many rows."""
+        edges = _edges(self.begin, self.end)
+        inside = slice(1, len(edges)) if edges[0] > 0 else slice(0, len(edges) - 1)
+        self.counts.append(answer.values[inside].astype(np.float64))
+        there = max(1.0, n - (max(0.0, float(answer.values[-1])) if self.column.nullable else 0.0))
+        if there < DULL * answer.sd:  # mostly missing: to see so few rows it takes a sharper look
+            sharper, self.counts = again(there), []
+            dull, self.price = self.price, max(self.price, sharper)
+            return self.price > 2 * dull
+        counts = np.mean(self.counts, axis=0)
+        cells = narrowest(counts, answer.sd / math.sqrt(len(self.counts)), there)
+        if cells is None:
+            few = np.convolve(counts, np.ones(min(2, len(counts))), "valid").max()
+            return len(self.counts) < AGAIN and bool(few >= MAYBE * there)
+        self.begin, self.end, self.counts = edges[cells[0]], edges[cells[1]], []
+        self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
+        return self.end - self.begin >= FEW // 4 and MORE * (cells[1] - cells[0]) < len(edges)
+
+
+def ask_scales(
+    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 4
+) -> tuple[list[Scale], Fraction]:
+    """A scale for each column, and what is left of all shares. All columns are asked together, in rounds.
+
+    `n` is how many rows there are, at least. Classes are not told apart. Bounds that are less than `loose`
+    times wider than the focus are taken as they are.
+    """
+    looked = [
+        _Looked(column, share, _price(ask, step, column, share, n), 0, column.size, _even(column))
+        for column, share in zip(columns, shares, strict=True)
+    ]
+    left = sum(shares, Fraction(0))
+    looking = [one for one in looked if one.price]
+    for _ in range(ROUNDS):
+        if not looking:
+            break
+        questions = [_look(step, one.column, one.begin, one.end, one.price) for one in looking]
+        left -= sum((question.share for question in questions), Fraction(0))
+        answers = zip(looking, ask(questions), strict=True)
+        looking = [
+            one
+            for one, answer in answers
+            if one.learn(answer, partial(_price, ask, step, one.column, one.share), n)
+        ]
+    return [one.scale if one.scale.loose >= loose else _even(one.column) for one in looked], left
+
+
+def surely(sizes: Sizes) -> float:
+    """How many rows there are at least, all but surely."""
+    n = max(1.0, float(sizes.rows.sum()))
+    spread = math.sqrt(sizes.variance * len(sizes.rows)) if math.isfinite(sizes.variance) else 0.0
+    return max(1.0, n - min(2 * spread, n / 4))
+
+
+def _even(column: Column) -> Scale:
+    return Scale.even(column.size, column.nullable)
+
+
+def axis_of(column: Column, scale: Scale, bits: int) -> Axis:
+    """The 2^bits cells of a scale as a question names them."""
+    return Halves(column.name, bits) if scale.plain else Bins(column.name, scale.edges(bits))
+
+
+def narrowest(counts: Floats, sd: float, n: float) -> tuple[int, int] | None:
+    """The fewest neighbouring cells, from .. up to, that surely have most of n rows; None if these are not
+    few.
+
+    >>> narrowest(np.array([3.0, 1, 90, 4, 0, 1, -2, 1]), 1.0, 99.0)
+    (2, 3)
+    """
+    reached = np.append(0.0, np.cumsum(counts))
+    for k in range(1, int(len(counts) / GAIN) + 1):
+        sums = reached[k:] - reached[:-k]
+        best = int(np.argmax(sums))
+        if sums[best] - DOUBT * sd * math.sqrt(k) >= SEEN * n:
+            return best, best + k
+    return None
+
+
+def _price(ask: Ask, step: str, column: Column, share: Fraction, n: float) -> Fraction:
+    """The share of one look: what it takes to see sharply if that is little, else what it takes to see at
+    all; nothing where that is too much."""
+    if column.categorical or column.size < FEW:
+        return Fraction(0)
+    sd, more = (ask.sd(_look(step, column, 0, column.size, part)) for part in (share, share / 4))
+    power = max(math.log(max(more, 1e-9) / max(sd, 1e-9), 4), 0.5)  # 1 for Laplace noise, 1/2 for Gaussian
+    for sharp, most in LOOKS:
+        part = (sd * sharp / n) ** (1 / power)
+        if part <= most:
+            return share * Fraction(max(1, math.ceil(part * 2**14)), 2**14)
+    return Fraction(0)
+
+
+def _edges(begin: int, end: int) -> list[int]:
+    cells = np.arange(CELLS + 1, dtype=np.int64)
+    return sorted(set((begin + cells * (end - begin) // CELLS).tolist()))
+
+
+def _look(step: str, column: Column, begin: int, end: int, share: Fraction) -> Question:
+    """The cells of a range, what is below and above it, and missing."""
+    edges = sorted({0, *_edges(begin, end), column.size, column.codes})
+    return Question(step, CellCounts(Cells((Bins(column.name, tuple(edges)),))), share)

@@ -1,0 +1,86 @@
+"""What was found of private columns, as the public audit says it; and the spec of a release with it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpsynth_cli.errors import UsageError
+from dpsynth_cli.mechanisms.search.find import FAILURE, Found, first_looks
+from dpsynth_cli.mechanisms.search.noise import reach
+from dpsynth_cli.mechanisms.search.outer import outer, private
+from dpsynth_cli.release.budget import accountant_of
+from dpsynth_cli.spec.columns import column_document
+from dpsynth_cli.spec.spec import Spec, from_document
+from dpsynth_cli.trusted.core.prices import charge_for
+
+
+def found_columns(found: Found) -> dict[str, Any]:
+    """The columns as a spec would declare them, what finding them took, and how far it can be trusted."""
+    columns = {name: column_document(found.domain[name]) for name in found.facts["sure"]}
+    return dict(found.facts) | {"columns": columns}
+
+
+def released_spec(audit: Mapping[str, Any]) -> Spec:
+    """The spec of an audit, in which private columns have the bounds and categories that were found."""
+    document, found = audit["spec"], audit.get("found", {}).get("columns", {})
+    columns = [{"name": one["name"]} | found.get(one["name"], one) for one in document["columns"]]
+    privacy = document["privacy"] | ({"search": None} if found else {})
+    return from_document(document | {"columns": columns, "privacy": privacy})
+
+
+def beside(spec: Spec, synthetic: str) -> Spec:
+    """The spec with what the audit beside a synthetic file says was found of its private columns."""
+    if not private(spec.domain):
+        return spec
+    for ending in (".audit.json", ".audit.public.json"):
+        path = Path(synthetic).with_suffix(ending)
+        if path.exists():
+            domain = released_spec(json.loads(path.read_bytes())).domain
+            if not private(domain) and [c.name for c in domain] == [c.name for c in spec.domain]:
+                return spec.found(domain)
+    refuse_private(spec, synthetic)
+    return spec
+
+
+def refuse_private(spec: Spec, what: str) -> None:
+    """Refuse to compare tables by bounds or categories that nobody knows."""
+    if columns := private(spec.domain):
+        raise UsageError(
+            f"{what} cannot be read by this spec: bounds or categories of "
+            f"{', '.join(column.name for column in columns)} are private.",
+            next_step="Give a spec that states them, such as what the audit of a release says was found.",
+        )
+
+
+def search_worth(spec: Spec) -> dict[str, Any]:
+    """What finding private columns takes, and how many rows it sees, from the spec alone; nothing if there is
+    nothing to find."""
+    if not private(spec.domain):
+        return {}
+    looks, failure = first_looks(spec.domain, spec.privacy.share_of_search)
+    accountant, asked = accountant_of(spec), outer(spec.domain)
+    seen = {}
+    for name, question in looks.items():
+        charge = charge_for(question, asked, accountant)
+        cells = sum(charge.lengths)
+        seen[name] = math.ceil(2 * reach(charge.price.noise, charge.price.sd, cells, failure))
+    return {
+        "share": str(spec.privacy.share_of_search),
+        "failure_probability": float(FAILURE),
+        "rows_seen": seen,
+    }
+
+
+def search_advice(found: Mapping[str, Any]) -> str:
+    """The same in a sentence."""
+    seen = ", ".join(f"{rows:,} of {name}" for name, rows in found["rows_seen"].items())
+    return (
+        f"private bounds and categories: at most {found['share']} of the budget finds them. With probability "
+        f"at least {1 - found['failure_probability']:g} nothing is kept that no row has, and nothing is left "
+        f"out that many rows have (a label, or values between two powers of two): {seen}. Rows left out are "
+        "moved to a bound, or to the other category."
+    )

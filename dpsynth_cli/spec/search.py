@@ -1,0 +1,42 @@
+"""Which releases cannot find bounds or categories of their own, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsynth_cli.mechanisms.registry import Mechanism
+from dpsynth_cli.spec.reader import listed
+from dpsynth_cli.spec.relations import Stated
+
+
+def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str | None) -> list[str]:
+    """Why private columns cannot be looked for here, if there are any."""
+    private = [column.name for column in stated.columns if column.private]
+    if not private:
+        return []
+    columns = f"{listed(private)}: bounds or categories are private, but"
+    if not mechanism.private(params):
+        return [f"{columns} a release by groups has no budget to find them with; state them"]
+    if mechanism.stream:
+        return [
+            f"{columns} the cells of a stream are fixed before its first row comes, and a block can not be "
+            "counted again when others are found; state them, or release a first table with private bounds "
+            "and copy what its audit found"
+        ]
+    named = [name for name in private if name in _named(stated) or (name == strata and stated.relations.kept)]
+    if named:
+        return [
+            f"{listed(named)}: a rule or a derived column depends on a column whose bounds or categories are "
+            "private; state them, or leave the rule out"
+        ]
+    return []
+
+
+def _named(stated: Stated) -> set[str]:
+    """The columns that what is computed or ruled depends on, and those that are computed."""
+    relations = stated.relations
+    found = {one.column.name for one in relations.computed}
+    expressions = [one.expression for one in relations.computed] + [
+        rule.expression for rule in relations.kept
+    ]
+    return found.union(*map(relations.modelled, expressions))

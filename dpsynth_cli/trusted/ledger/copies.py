@@ -1,0 +1,64 @@
+"""Copies of a ledger in a file of lines: to move it, to keep it elsewhere, to have it watched by auditors.
+
+A line is an entry as it is stored, salt and hash too, so that the chain of the copy can be checked by itself
+and goes on where the ledger's goes on. A copy is as confidential as the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpsynth_cli.disk import lock
+from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.hashing import canonical
+from dpsynth_cli.trusted.ledger.chain import COLUMNS, Row
+
+NAMES = COLUMNS.split(", ")
+NOTHING = "Nothing was copied."
+
+
+def bring_up_to_date(path: Path, rows: Sequence[Row]) -> int:
+    """Add what a copy does not have yet; how much that was. It may only ever be the beginning of the same."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b") as file:
+            lock(file)
+            file.seek(0)
+            have = file.read()
+            whole = have[: have.rfind(b"\n") + 1]
+            if whole != have:  # a crash cut the last line off
+                file.truncate(len(whole))
+            expected = [_line(row) for row in rows]
+            kept = whole.splitlines(keepends=True)
+            if kept != expected[: len(kept)]:
+                raise VerificationError(
+                    f"{path} is not a copy of the beginning of this ledger.",
+                    NOTHING,
+                    "It was edited, is of another ledger, or this ledger is an older one: compare them.",
+                )
+            file.write(b"".join(expected[len(kept) :]))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}.", NOTHING, "Choose another place.") from None
+    return len(expected) - len(kept)
+
+
+def read(path: Path) -> list[Row]:
+    """The entries of such a file."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.", "Nothing was taken over.") from None
+    try:
+        entries = [json.loads(line) for line in lines]
+        return [tuple(entry[name] for name in NAMES) for entry in entries]
+    except (ValueError, KeyError, TypeError):
+        raise VerificationError(f"{path} is not a copy of a ledger.", "Nothing was taken over.") from None
+
+
+def _line(row: Row) -> bytes:
+    return canonical(dict(zip(NAMES, row, strict=True))) + b"\n"

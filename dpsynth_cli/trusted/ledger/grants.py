@@ -1,0 +1,156 @@
+"""What amounts are counted in, what a release costs, and what a data set was granted. Exact fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dpsynth_cli.trusted.core import gaussian
+
+CURRENCIES = ("epsilon", "rho")
+RELATIONS = ("add_remove", "replace_one")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What an amount is counted in; amounts of different units never add up."""
+
+    currency: str
+    neighbours: str
+
+    def __post_init__(self) -> None:
+        if self.currency not in CURRENCIES or self.neighbours not in RELATIONS:
+            raise ValueError(f"no such unit: {self.currency} under {self.neighbours}")
+
+    def __str__(self) -> str:
+        kind = "pure epsilon" if self.currency == "epsilon" else "rho (Gaussian)"
+        return f"{kind} under {self.neighbours}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one release costs, in its own unit; no unit and no amount: it has no epsilon at all.
+
+    `epsilon` and `delta` are the release's own, as stated: for messages and the record.
+    """
+
+    amount: Fraction | None
+    unit: Unit | None
+    epsilon: str | None = None
+    delta: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount is None or self.unit is None:
+            return
+        if not isinstance(self.amount, Fraction):
+            raise TypeError("a charge is a Fraction: floats do not add up")
+        if self.amount <= 0 or (self.delta is None) != (self.unit.currency == "epsilon"):
+            raise ValueError("a charge is positive, and has a delta if and only if it is a rho")
+
+    def as_json(self) -> dict[str, Any]:
+        """As a reserve entry records it."""
+        if self.amount is None or self.unit is None:
+            return {"currency": "unbounded"}
+        return {
+            "amount": str(self.amount),
+            "currency": self.unit.currency,
+            "neighbours": self.unit.neighbours,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+
+
+UNBOUNDED = Cost(None, None)  # a release without differential privacy
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What all releases of a data set together may spend: the sum of the epsilons that its owner stated.
+
+    With a delta it is counted in rho: the rho that this epsilon allows at this delta, and not a sum of rhos,
+    which would be worth another epsilon than the one that was stated.
+    """
+
+    epsilon: Fraction
+    delta: Fraction | None
+    neighbours: str
+    allow_unbounded: bool
+
+    @property
+    def unit(self) -> Unit:
+        return Unit("epsilon" if self.delta is None else "rho", self.neighbours)
+
+    @cached_property
+    def total(self) -> Fraction:
+        """In the grant's unit."""
+        if self.delta is None:
+            return self.epsilon
+        return gaussian.rho_of_epsilon(self.epsilon, self.delta)
+
+    def __add__(self, more: Grant) -> Grant:
+        return Grant(
+            self.epsilon + more.epsilon,
+            self.delta,
+            self.neighbours,
+            self.allow_unbounded or more.allow_unbounded,
+        )
+
+    def epsilon_of(self, amount: Fraction) -> Fraction:
+        """What an amount in the grant's unit is worth as an epsilon at its delta, rounded up."""
+        if self.delta is None or amount <= 0:
+            return amount
+        return gaussian.epsilon_of_rho(amount, self.delta)
+
+    def more_for(self, needed: Fraction) -> Fraction:
+        """The epsilon that must be granted, at least, so that the total is not below what is needed."""
+        if self.delta is None:
+            return needed - self.epsilon
+        # Both conversions round in the safe direction, so that a few last digits may be missing.
+        more = max(self.epsilon_of(needed) - self.epsilon, Fraction(1, 10**12))
+        while gaussian.rho_of_epsilon(self.epsilon + more, self.delta) < needed:
+            more = more * 2 if more < Fraction(1, 10**9) else more * (1 + Fraction(1, 10**9))
+        return more
+
+
+def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, str | None] | None:
+    """The amount in another unit, and how it came about in words; None where nothing is implied.
+
+    Claim: a release that costs `amount` in `source` costs at most the result in `target`. A pure
+    epsilon has the rho of randomised response; add_remove twice is replace_one, so 2 epsilon, or 4 rho. Never
+    the reverse.
+
+    >>> converted(Fraction(1, 2), Unit("epsilon", "add_remove"), Unit("rho", "replace_one"))[1]
+    '2 x epsilon from add_remove to replace_one, then epsilon to the rho that covers it'
+    """
+    steps = []
+    if source.neighbours != target.neighbours:
+        if source.neighbours == "replace_one":
+            return None
+        factor = 2 if source.currency == "epsilon" else 4
+        amount *= factor
+        steps.append(f"{factor} x {source.currency} from add_remove to replace_one")
+    if source.currency != target.currency:
+        if source.currency == "rho":
+            return None
+        amount = gaussian.rho_of_pure(amount)
+        steps.append("epsilon to the rho that covers it")
+    return amount, ", then ".join(steps) or None
+
+
+def cost_of(payload: dict[str, Any]) -> Cost:
+    """The cost that a reserve entry records."""
+    if payload["currency"] == "unbounded":
+        return UNBOUNDED
+    unit = Unit(payload["currency"], payload["neighbours"])
+    return Cost(Fraction(payload["amount"]), unit, payload["epsilon"], payload["delta"])
+
+
+def grant_of(payload: dict[str, Any]) -> Grant:
+    """The grant that a grant entry records."""
+    delta = None if payload["delta"] is None else Fraction(payload["delta"])
+    grant = Grant(Fraction(payload["epsilon"]), delta, payload["neighbours"], payload["allow_unbounded"])
+    if grant.epsilon <= 0 or grant.unit.currency != payload["currency"]:
+        raise ValueError("a grant is of a positive epsilon, in rho if and only if it has a delta")
+    return grant

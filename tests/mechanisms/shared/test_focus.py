@@ -1,0 +1,91 @@
+"""Loose bounds: where rows are is found for a small share; a thousand times too wide costs little."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms import marginals
+from dpsynth_cli.mechanisms.pmm import pmm
+from dpsynth_cli.mechanisms.shared.focus import ask_scales, narrowest
+from tests.asking import asking, drawn
+
+ROWS = 20_000
+TENTHS = np.arange(0.1, 0.95, 0.1)
+
+
+def values(seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        "plain": np.clip(rng.normal(0.5, 0.12, ROWS), 0, 0.999999),
+        "skewed": np.clip(np.exp(rng.normal(-4, 1, ROWS)), 0, 0.999999),
+    }
+
+
+def declared(loose: int) -> tuple[dict[str, np.ndarray], Domain]:
+    """The values between bounds that are so many times too wide: a third of what is too much is below."""
+    low = (loose - 1) / 3
+    codes = {name: ((low + x) / loose * GRID).astype(np.int64) for name, x in values().items()}
+    return codes, Domain(tuple(Column(name, "continuous", lower=-low, upper=loose - low) for name in codes))
+
+
+def error(mechanism, loose: int, epsilon: float) -> float:
+    """The mean error of deciles, in interquartile ranges, over columns and five releases."""
+    codes, omega = declared(loose)
+    errors = []
+    for _ in range(5):
+        ask, accountant, _, _ = asking(codes, omega, epsilon)
+        made = drawn(mechanism.run(ask, omega, mechanism.Params(), mechanism.MECHANISM.stages), ROWS)
+        assert accountant.spent == accountant.total
+        for name, real in codes.items():
+            real_tenths, tenths = np.quantile(real, TENTHS), np.quantile(made[name], TENTHS)
+            scale = np.subtract(*np.quantile(real, [0.75, 0.25]))
+            errors.append(np.abs(real_tenths - tenths).mean() / scale)
+    return float(np.mean(errors))
+
+
+@pytest.mark.parametrize("mechanism", [marginals, pmm], ids=["marginals", "pmm"])
+def test_bounds_a_thousand_times_too_wide_cost_little(mechanism):
+    # Without a focus, errors are above 1: all rows are in one cell.
+    assert error(mechanism, 1000, 1.0) < 0.03
+    assert error(mechanism, 1, 1.0) < 0.03
+
+
+def test_rows_all_over_their_bounds_are_looked_at_once():
+    omega = Domain((Column("x", "continuous", lower=0, upper=1),))
+    codes = {"x": np.random.default_rng(1).integers(0, GRID, ROWS)}
+    ask, _, charges, _ = asking(codes, omega, 1.0)
+    scales, left = ask_scales(ask, "columns", omega.columns, [Fraction(1)], ROWS)
+    assert scales[0].plain
+    assert len(charges) == 1
+    assert 0.95 < left < 1
+    assert left == 1 - charges[0].question.share
+
+
+def test_few_rows_and_few_codes_are_not_looked_at():
+    columns = (Column("x", "continuous", lower=0, upper=1), Column("age", "integer", lower=0, upper=99))
+    ask, _, charges, _ = asking({"x": np.zeros(1), "age": np.zeros(1)}, Domain(columns), 1.0)
+    scales, left = ask_scales(ask, "columns", columns, [Fraction(1, 2)] * 2, 40)
+    assert not charges
+    assert left == 1
+    assert all(scale.plain for scale in scales)
+
+
+def test_missing_cells_are_not_taken_for_rows_elsewhere():
+    column = Column("x", "continuous", lower=0, upper=1, nullable=True)
+    rng = np.random.default_rng(2)
+    inside = rng.integers(0, GRID // 1000, ROWS)
+    codes = {"x": np.where(rng.random(ROWS) < 0.6, GRID, inside)}
+    ask, *_ = asking(codes, Domain((column,)), 5.0)
+    scale = ask_scales(ask, "columns", (column,), [Fraction(1)], ROWS)[0][0]
+    assert not scale.plain
+    assert scale.knots[1] <= 2 * GRID // 1000
+
+
+def test_a_focus_is_taken_only_where_most_rows_surely_are():
+    counts = np.zeros(32)
+    counts[[3, 20]] = 500.0
+    assert narrowest(counts, 1.0, 1000.0) == (3, 21)
+    assert narrowest(np.append(counts[:31], 900.0), 1.0, 1900.0) is None
+    assert narrowest(counts, 300.0, 1000.0) is None
