@@ -1,10 +1,11 @@
 """A joint model of all columns: the tables that are worth their noise, and rows that keep them.
 
 First single columns, then for every pair how far its table is from independence (one number a pair, see
-`Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and finer.
-What that model does not explain is asked for again, and the pairs that are worth it are counted; with enough
-rows and budget triples too. With strata, tables are by class or of all classes together, whichever is worth
-more. Of columns of two values only what their sums leave open is asked (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
+`Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and
+finer. What that model does not explain is asked for again, and the pairs that are worth it are counted;
+with enough rows and budget triples too. With strata, tables are by class or of all classes together,
+whichever is worth more. Of columns of two values only what their sums leave open is asked
+(`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
 ones; what needs tables of four columns and more (five of two values) stays out of reach.
 
