@@ -1,6 +1,6 @@
 """Bounds of a column from noisy counts: the octaves, or even cells, that surely have rows, and some beside.
 
-Numbers are counted by sign and power of two (exponential bins, as for a private variance: Karwa and Vadhan 2018),
+Numbers are counted by sign and power of two (exponential bins, as for private scales: Karwa and Vadhan 2018),
 dates and times in even cells of the years 1 to 9999. What has rows beyond the noise is kept. Where that is a
 small part of what was counted, far from 0 as years are, a second look counts even cells of it.
 
