@@ -40,7 +40,12 @@ def loose(given: argparse.Namespace) -> Iterator[Finding]:
                 for times in (1, given.times):
                     found = mean_figures(given, widened(table, times), mechanism, epsilon, delta)
                     figures = {key: found[f"analyst {key}"] for key in SHOWN}
-                    yield {"table": name, "mechanism": mechanism, "epsilon": epsilon, "times": times} | figures
+                    yield {
+                        "table": name,
+                        "mechanism": mechanism,
+                        "epsilon": epsilon,
+                        "times": times,
+                    } | figures
 
 
 def widened(table: Real, times: int) -> Real:

@@ -22,7 +22,7 @@ MEASURED_NOTHING = (
 def verdict(audit: Mapping[str, Any], domain: Domain) -> str:
     """The first thing on the page."""
     if audit["publishable"]:
-        key = " (evaluate.epsilon in the spec)" if "epsilon" in audit["guarantee"] else ""
+        key = " (evaluate.epsilon in the spec)" if "epsilon" in audit.get("guarantee", {}) else ""
         nothing = paragraph(f"{MEASURED_NOTHING}{key}.", "lead box weaker")
         body = _paid_lead(audit, domain) or nothing
         return section("verdict", "How good is it?", body)
