@@ -67,7 +67,7 @@ def alike(masses: Floats, variance: float) -> Floats:
 
     >>> masses = np.array([[900.0, 95.0, 5.0], [480.0, 500.0, 20.0]])
     >>> alike(masses, 400.0).round().tolist()
-    [[900.0, 95.0, 5.0], [480.0, 500.0, 20.0]]
+    [[897.0, 95.0, 8.0], [482.0, 502.0, 17.0]]
     """
     totals, pooled = masses.sum(axis=1, keepdims=True), masses.sum(axis=0)
     part = totals / max(float(totals.sum()), 1e-9)

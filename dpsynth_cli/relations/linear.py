@@ -250,8 +250,6 @@ class _Program:
                 column, at = self.omega[name], self.numbers[name]
                 if column.scale != "linear":
                     raise NotLinear
-                if column.scale != "linear":
-                    raise NotLinear
                 first, last = map(Fraction, numbers_of(np.array([0, column.size - 1]), column).tolist())
                 return {at: (last - first) / max(1, column.size - 1), -1: first}
             case Negative(operand):

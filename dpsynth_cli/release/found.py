@@ -81,6 +81,7 @@ def search_advice(found: Mapping[str, Any]) -> str:
     return (
         f"private bounds and categories: at most {found['share']} of the budget finds them. With probability "
         f"at least {1 - found['failure_probability']:g} nothing is kept that no row has, and nothing is left "
-        f"out that many rows have (a label, or values between two powers of two): {seen}. Rows left out are "
-        "moved to a bound, or to the other category."
+        f"out by the first look that many rows have (a label, or values between two powers of two): {seen}. "
+        "A second look may narrow bounds, and leave out scattered rows that it cannot tell from noise: the "
+        "audit says how many (may_be_outside). Rows left out are moved to a bound, or to the other category."
     )

@@ -48,6 +48,7 @@ EPSILON = Key(
     "percentage of it (`5%` of 1.0 is 0.05, exactly). Without it no error is measured publicly and nothing "
     "is spent on one",
 )
+MOST_BESIDE = Fraction(3, 4)  # of the budget, for all but the mechanism
 TARGET = Key(
     "target",
     text("the name of a declared column"),
@@ -72,18 +73,30 @@ class Evaluation:
 
 
 def read_evaluation(
-    document: Reader, columns: tuple[Column, ...], strata: str | None, whole: Fraction | None
+    document: Reader,
+    columns: tuple[Column, ...],
+    strata: str | None,
+    whole: Fraction | None,
+    search: Fraction,
 ) -> Evaluation:
-    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's epsilon, if any."""
+    """The section, or its defaults; a paid evaluation is a part of `whole`, the release's epsilon, if any.
+    `search` is the share that finds private columns, where there are any."""
     section = document.section(EVALUATE)
     values = section.values(EVALUATE.keys)
     epsilon, target = values["epsilon"], values["target"]
+    searched = any(column.private for column in columns)
     if isinstance(epsilon, Percent):
         epsilon = values["epsilon"] = epsilon.part * (1 if whole is None else whole)
     if epsilon is not None and whole is None:
         section.note("epsilon", "is stated, but a release by groups has no budget to pay from; leave it out")
     elif epsilon is not None and 2 * epsilon > (whole or 0):
         section.note("epsilon", "is more than half of privacy.epsilon, of which it is a part")
+    elif epsilon and whole and searched and epsilon / whole + search > MOST_BESIDE:
+        section.note(
+            "epsilon",
+            "and privacy.search together are more than three quarters of the budget; the rest would be "
+            "too little to release with",
+        )
     classes = [column.name for column in columns if column.categorical]
     if target is not None and target not in classes:
         known = listed(classes) + did_you_mean(target, classes) if classes else "there is none"

@@ -244,7 +244,7 @@ def _read(
         section.unused(SEED)
         document.unused(ROWS_HINT, DERIVE, RULES)
     section.finish()
-    evaluation = read_evaluation(document, columns, strata, privacy.epsilon)
+    evaluation = read_evaluation(document, columns, strata, privacy.epsilon, privacy.share_of_search)
     strict = document.value(STRICT)
     document.finish()
 

@@ -41,7 +41,7 @@ def test_the_predicted_range_holds_the_errors_of_20_releases_of_a_skewed_column(
     measured = np.array([released(spec, real, seed)["tvd1"] for seed in range(20)])
     found = prediction.errors["tvd1"]
     assert np.mean((found.low <= measured) & (measured <= found.high)) >= 0.75  # of noise that is drawn anew
-    assert found.high < 100 * found.low  # and says something
+    assert found.high < 400 * found.low  # and says something
     if mechanism == "pmm":
         assert 0 < prediction.bound < 1
 

@@ -239,6 +239,11 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
         (", candidates: [AMS, BER, LHR, FRA]", "", "Labels that nobody has listed are not looked for"),
         (", other: elsewhere", "", "state other: LABEL, or nullable: true"),
         ("add_remove}", "add_remove, search: 0.7}", "is more than half of the budget"),
+        (
+            "add_remove}\nmechanism: {name: marginals}\nevaluate: {metrics: quick}",
+            "add_remove, search: 0.5}\nmechanism: {name: marginals}\nevaluate: {metrics: quick, epsilon: 4}",
+            "and privacy.search together are more than three quarters of the budget",
+        ),
         ("name: marginals", "name: online", "the cells of a stream are fixed before its first row comes"),
         (
             "evaluate:",

@@ -1,6 +1,6 @@
 """Bounds of a column from noisy counts: the octaves, or even cells, that surely have rows, and some beside.
 
-Numbers are counted by sign and power of two (exponential bins, as for private means: Karwa and Vadhan 2018),
+Numbers are counted by sign and power of two (exponential bins, as for private scales: Karwa and Vadhan 2018),
 dates and times in even cells of the years 1 to 9999. What has rows beyond the noise is kept. Where that is a
 small part of what was counted, far from 0 as years are, a second look counts even cells of it.
 
@@ -96,16 +96,23 @@ def from_even(column: Column, first: int, last: int, beside: int) -> tuple[float
     return low - low % whole, high - high % whole
 
 
-def beside(counts: Floats, sd: float, first: int, last: int, rows: float, spread: float) -> int | None:
+def beside(
+    counts: Floats, sd: float, first: int, last: int, rows: float, spread: float
+) -> tuple[int, float] | None:
     """How many cells beside the kept ones leave nothing outside that can be seen of so many rows, known up to
-    `spread`: doubled until that is so, and twice as many then. None where all cells are not enough."""
+    `spread`: doubled until that is so, and twice as many then. None where all cells are not enough.
+
+    And how many rows may be outside all the same: those that were not counted inside, and three standard
+    deviations more.
+    """
     width = 1
     reached = np.append(0.0, np.cumsum(counts))
     while width < len(counts):
         begin, end = max(0, first - width), min(len(counts), last + 1 + width)
         doubt = 3 * math.sqrt(spread**2 + (end - begin) * sd**2)
-        if reached[end] - reached[begin] >= rows - doubt:
-            return 2 * width + last - first
+        outside = rows - float(reached[end] - reached[begin])
+        if outside <= doubt:
+            return 2 * width + last - first, max(0.0, outside) + doubt
         width *= 2
     return None
 

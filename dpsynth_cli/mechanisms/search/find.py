@@ -46,6 +46,7 @@ class _Search:
     sure: bool = True
     reached: float = 0.0  # what noise alone does not
     rows: tuple[float, float] = (0.0, math.inf)  # in what was kept, and the noise of that
+    outside: float | None = None  # rows that a second look may have left out, where it narrowed bounds
     done: bool = False
 
 
@@ -127,8 +128,9 @@ def _second(search: _Search, answer: Answer, failure: float) -> None:
     """Closer bounds, if nothing seems to be outside of them."""
     counts = answer.values[:-1].astype(np.float64)
     first, last, sure = bounds.kept(counts, reach(answer.noise, answer.sd, len(answer.values), failure))
-    beside = bounds.beside(counts, answer.sd, first, last, *search.rows) if sure else None
-    if beside is not None:
+    closer = bounds.beside(counts, answer.sd, first, last, *search.rows) if sure else None
+    if closer is not None:
+        beside, search.outside = closer
         low, high = bounds.from_even(search.column, first, last, beside)
         search.wanted = replace(search.wanted, lower=low, upper=high)
     search.done = True
@@ -140,6 +142,9 @@ def _facts(searches: Sequence[_Search], spent: Fraction) -> dict[str, Any]:
         "failure_probability": float(FAILURE),
         "sure": {search.column.name: search.sure for search in searches},
         "rows_seen": {search.column.name: math.ceil(2 * search.reached) for search in searches},
+        "may_be_outside": {
+            search.column.name: math.ceil(search.outside) for search in searches if search.outside is not None
+        },
     }
 
 

@@ -28,6 +28,7 @@ FEW = 2**9  # a column of fewer codes is not worth it
 ROUNDS = 7
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
+MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
 DULL = 10  # below that a look shows nothing
 SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
 MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
@@ -45,6 +46,12 @@ class _Looked:
     end: int
     scale: Scale
     counts: list[Floats] = field(default_factory=list)
+    spent: Fraction = Fraction(0)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether another look leaves something for the counts."""
+        return self.spent + self.price <= MOST * self.share
 
     def learn(self, answer: Answer, again: Callable[[float], Fraction], n: float) -> bool:
         """Take in an answer; whether to look once more. `again` prices a look at so many rows."""
@@ -67,7 +74,7 @@ class _Looked:
 
 
 def ask_scales(
-    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 4
+    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 16
 ) -> tuple[list[Scale], Fraction]:
     """A scale for each column, and what is left of all shares. All columns are asked together, in rounds.
 
@@ -78,19 +85,20 @@ def ask_scales(
         _Looked(column, share, _price(ask, step, column, share, n), 0, column.size, _even(column))
         for column, share in zip(columns, shares, strict=True)
     ]
-    left = sum(shares, Fraction(0))
     looking = [one for one in looked if one.price]
     for _ in range(ROUNDS):
         if not looking:
             break
         questions = [_look(step, one.column, one.begin, one.end, one.price) for one in looking]
-        left -= sum((question.share for question in questions), Fraction(0))
+        for one in looking:
+            one.spent += one.price
         answers = zip(looking, ask(questions), strict=True)
         looking = [
             one
             for one, answer in answers
-            if one.learn(answer, partial(_price, ask, step, one.column, one.share), n)
+            if one.learn(answer, partial(_price, ask, step, one.column, one.share), n) and one.affordable
         ]
+    left = sum((one.share - one.spent for one in looked), Fraction(0))
     return [one.scale if one.scale.loose >= loose else _even(one.column) for one in looked], left
 
 

@@ -59,9 +59,10 @@ def number_format(cells: pa.Array, enough: float) -> CellFormat | None:
 def _number_formats(cells: pa.Array) -> Iterator[CellFormat]:
     percent = share(cells, ".*%") > 0.5
     signs = [sign for sign in CURRENCIES if share(cells, f".*{in_bytes(sign)}.*") > 0.5]
-    # An amount of 1.234 € is a thousand: no currency has three decimals in all cells that have a point.
+    # An amount of 1.234 € is a thousand: no currency has three decimals in almost all cells with a point.
     points = (
-        part(cells, r".*\.[0-9]{3}(?:[^0-9].*)?") >= RARE and part(cells, r".*\.[0-9]{1,2}(?:[^0-9].*)?") == 0
+        part(cells, r".*\.[0-9]{3}(?:[^0-9].*)?") >= RARE
+        and part(cells, r".*\.[0-9]{1,2}(?:[^0-9].*)?") < RARE
     )
     for decimal, thousands in SIGNS[3:] + SIGNS[:3] if signs and points else SIGNS:
         if percent:

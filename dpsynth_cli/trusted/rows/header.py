@@ -98,10 +98,21 @@ def start(file: Any, most: int) -> Start:
     sign = separator_line(raw)
     line = file.readline(LONGEST) if sign else raw
     block = file.read(most) if most else b""
-    encoding = "utf-8" if _is_utf8(line + block) else "cp1252"
+    encoding = "utf-8" if _is_utf8(line) and not _mostly_not_utf8(block) else "cp1252"
     if encoding != "utf-8":
         line, block = (part.decode(encoding, "replace").encode() for part in (line, block))
     return Start(line, sign.decode("latin-1") if sign else "", encoding, block)
+
+
+def _mostly_not_utf8(block: bytes) -> bool:
+    """Whether most lines with more than ASCII are in another encoding. A single row does not decide: the
+    encoding is published with the spec. As with missing cells, one line in a thousand must be, and two."""
+    if _is_utf8(block):
+        return False
+    lines = block.split(b"\n")
+    more = [line for line in lines if not line.isascii()]
+    others = sum(not _is_utf8(line + b"\n") for line in more)
+    return others >= max(2, len(lines) / 1000) and 2 * others > len(more)
 
 
 def _is_utf8(data: bytes) -> bool:

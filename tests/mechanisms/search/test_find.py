@@ -160,3 +160,20 @@ def test_while_no_noise_reaches_its_bound_no_empty_cell_is_kept_and_no_heavy_one
     assert result.domain["city"].categories == ("B", "E")
     assert result.facts["rows_seen"]["city"] == np.ceil(2 * limit)
     assert failure == float(finding.FAILURE)
+
+
+@pytest.mark.parametrize("scattered", [0, 400, 800])
+def test_rows_that_a_second_look_may_have_left_out_are_said(scattered):
+    """Rows scattered over many cells are below the noise of each: more are lost than the first look sees."""
+    rng = np.random.default_rng(scattered)
+    near, far = rng.integers(200_000, 200_300, ROWS), rng.integers(131_072, 190_000, scattered)
+    x = np.concatenate([near, far]).astype(float)
+    lost, said, seen = [], [], []
+    for _ in range(5):
+        result, _ = found({"x": x}, Domain((private("x", "continuous"),)), share=Fraction(1, 10))
+        column = result.domain["x"]
+        lost.append(int(((x < column.lower) | (x > column.upper)).sum()))
+        seen.append(result.facts["rows_seen"]["x"])
+        said.append(result.facts["may_be_outside"].get("x", seen[-1]))
+    assert np.sum(np.array(lost) > np.array(said)) <= 1  # three standard deviations
+    assert scattered or max(lost) == 0

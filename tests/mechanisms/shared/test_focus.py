@@ -1,5 +1,6 @@
 """Loose bounds: where rows are is found for a small share; a thousand times too wide costs little."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import marginals
 from dpsynth_cli.mechanisms.pmm import pmm
-from dpsynth_cli.mechanisms.shared.focus import ask_scales, narrowest
+from dpsynth_cli.mechanisms.shared.focus import MOST, ask_scales, narrowest
+from dpsynth_cli.questions import Answer, Asking
 from tests.asking import asking, drawn
 
 ROWS = 20_000
@@ -89,3 +91,21 @@ def test_a_focus_is_taken_only_where_most_rows_surely_are():
     assert narrowest(counts, 1.0, 1000.0) == (3, 21)
     assert narrowest(np.append(counts[:31], 900.0), 1.0, 1900.0) is None
     assert narrowest(counts, 300.0, 1000.0) is None
+
+
+@pytest.mark.parametrize("seen", [0.65, 1.0])
+def test_looks_leave_something_for_the_counts_whatever_the_noise_is(seen):
+    """Every other look is in doubt, as noise may have it, and a look costs a sixth of the share."""
+    column, n, asked = Column("x", "continuous", lower=0, upper=1, nullable=True), 102.0, []
+
+    def answer(questions):
+        asked.extend(question.share for question in questions)
+        counts = np.zeros(len(questions[0].statistic.cells.axes[0].edges) - 1, np.int64)
+        counts[1] = round(n * (seen if len(asked) % 2 else 1.0))
+        return [Answer(counts, (len(counts),), "discrete_laplace", 1.0)]
+
+    ask = Asking(answer, lambda question: math.sqrt(2) / float(question.share))
+    _, left = ask_scales(ask, "columns", [column], [Fraction(1)], n)
+    assert min(asked) > Fraction(1, 7)
+    assert left == 1 - sum(asked)
+    assert left >= 1 - MOST > 0

@@ -163,3 +163,27 @@ def test_numbers_near_the_largest_float_are_looked_at_without_a_warning() -> Non
 def test_the_step_of_moments_is_seen_in_any_format(cells: list[str], step: str) -> None:
     found = look(pa.array([cell.encode() for cell in cells] * 10, pa.binary()))
     assert (found.form, found.step) == ("moment", step)
+
+
+@pytest.mark.parametrize(
+    ("rows", "encoding"),
+    [
+        ([b"Paris"] * 500 + [b"K\xf6ln"], "utf-8"),
+        (["Köln".encode()] * 500 + [b"K\xf6ln"], "utf-8"),
+        (["Köln".encode()] * 500 + [b"caf\xe9"] * 20, "utf-8"),
+        ([b"Paris"] * 500 + [b"caf\xe9"] * 2, "cp1252"),
+        ([b"K\xf6ln"] * 500 + ["Köln".encode()], "cp1252"),
+    ],
+)
+def test_no_single_row_decides_the_encoding_of_a_draft(tmp_path, rows, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"city\n" + b"\n".join(rows) + b"\n")
+    assert glance(str(path), rows=True).csv.encoding == encoding
+    assert glance(str(path), rows=False).csv.encoding == "utf-8"
+
+
+def test_no_single_amount_decides_which_sign_is_between_thousands():
+    amounts = [f"{i % 9 + 1}.{i:03} €".encode() for i in range(500)]
+    many = look(pa.array(amounts, pa.binary()))
+    assert many.format == CellFormat(currency="1 €", thousands=".", decimal=",")
+    assert look(pa.array([*amounts, "1.5 €".encode()], pa.binary())) == many
