@@ -42,8 +42,10 @@ def command(
     """
     from dpsynth_cli.draft.draft import draft
 
-    made = draft(data, output, codebook=codebook, like=like, rows=look, header=header)
-    if output is None:
+    made = draft(
+        data, None if output == "-" else output, codebook=codebook, like=like, rows=look, header=header
+    )
+    if output in (None, "-"):
         print(made.text, end="")
         return
     cost = "Nothing was spent."

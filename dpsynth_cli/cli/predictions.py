@@ -33,7 +33,7 @@ def predicted(
             else:
                 found = others(spec, rows, table, 1, BRIEF, progress, own, JUDGED_BY)
             best = better(found, own)
-    notes = [*warnings(spec), *prediction.notes]
+    notes = [*warnings(spec), *(f"with {rows:,} imagined rows: {note}" for note in prediction.notes)]
     if not (n or like or spec.domain.rows_hint or spec.rows):
         notes.append(
             f"{rows:,} rows are imagined, and errors depend on that: say how many, --n or rows_hint."

@@ -36,14 +36,16 @@ def tell_problems(problems: Mapping[str, Any], audit: str | None = None) -> None
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     warnings, missed = problems["warnings"], problems["not_counted"]
     few = sum(counts[kind] for counts in problems["columns"].values() for kind in KINDS[1:])
+    ruined = problems["ruined"]
     if warnings:
         console.print("confidential, for the steward only: much of the data is not as declared.", style="red")
         for line in warnings:
             console.print(f"  {line}", style="red")
-    elif few or problems["ruined"]:
+    elif few or ruined:
         console.print(
-            f"confidential, for the steward only: {few:,} cells and {problems['ruined']:,} whole records are "
-            "not as declared, no more than 5 % of any column."
+            f"confidential, for the steward only: {few:,} cell{'s' * (few != 1)} and "
+            f"{ruined:,} whole record{'s' * (ruined != 1)} are not as declared, "
+            "no more than 5 % of any column."
         )
     if missed:
         console.print(f"not counted in this run: {', '.join(missed)}.")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.cell_format import date_format
 from dpsynth_cli.domain import SECOND, Column
 from dpsynth_cli.draft.facts import ENDS, Facts, ends
-from dpsynth_cli.draft.names import bounds_by_name
+from dpsynth_cli.draft.names import YEARS, bounds_by_name
 from dpsynth_cli.draft.text import quoted, remark, scalar_text
 from dpsynth_cli.numbers import day, decimal, moment
 from dpsynth_cli.spec.column_formats import OF_TYPE
@@ -59,6 +60,8 @@ _FIND = {
 MOST_DECIMALS = 4  # that a draft makes a grid of
 _MICROS = {"1h": Fraction(3600 * SECOND), "1min": Fraction(60 * SECOND)}
 OTHER_WORDS = ("other", "others", "unknown")  # a category for what no category names
+NARROW = "by its name: narrow it to the years that this table is about"
+MANY_LABELS = 500  # from which a draft asks whether they are names or keys
 UNDESCRIBED = "no public source describes it"
 
 
@@ -87,10 +90,10 @@ def line_of(seen: Seen, known: Facts | None, *, strict: bool = False) -> Line:
     if kind is None:
         missing = _FIND["type"]
     if kind in ENDS or kind is None:
-        bounds, found, guessed = _bounds(kind, facts, meaning, "" if strict else seen.name)
+        bounds, found, guessed = _bounds(kind, facts, meaning, None if strict else seen)
         keys["bounds"] = f"[{', '.join(bounds)}]"
         missing = missing or ("" if found else _FIND[kind or "type"])
-        note = "by its name: check it" if guessed else note
+        note = guessed or note
     elif kind != "boolean":
         listed = [scalar_text(label) for label in facts.categories] or [f'"{TO_FILL_IN}"'] * 2
         keys["categories"] = f"[{', '.join(listed)}]"
@@ -98,6 +101,8 @@ def line_of(seen: Seen, known: Facts | None, *, strict: bool = False) -> Line:
         if other is not None:
             keys["other"] = scalar_text(other)
         missing = "" if facts.categories else _FIND[kind]
+        if len(facts.categories) >= MANY_LABELS:
+            note = f"{len(facts.categories):,} labels: delete the line if they are names or keys"
     nullable = facts.nullable if facts.nullable is not None else seen.look.missing
     if nullable is not False:  # nobody knows: then missing cells must have a place
         keys["nullable"] = "true"
@@ -160,11 +165,17 @@ def _written(look: Look, kind: str | None, facts: Facts) -> dict[str, str]:
     decimals = look.decimals if kind == "continuous" and 0 < (look.decimals or 0) <= MOST_DECIMALS else None
     if decimals and any(end is None or (end * 10**decimals).denominator != 1 for end in bounds):
         decimals = None  # a bound that is not on the grid
-    step = _MICROS.get(look.step or "") if kind == "datetime" and not look.format.date else None
+    step = _MICROS.get(look.step or "") if kind == "datetime" and not _by_format(look) else None
     labels = facts.labels if len(facts.labels) == len(facts.categories) else ()
     form = facts.format or look.format
     column = Column("", kind, 0, 0, facts.categories, None, False, step, decimals, "linear", labels, form)
     return {name: _yaml(value) for name, value in written(OF_TYPE[kind], column).items()}
+
+
+def _by_format(look: Look) -> bool:
+    """Whether moments are on their step because no finer one can be written."""
+    date = look.format.date
+    return bool(date) and date_format(date).resolution >= _MICROS.get(look.step or "", 0)
 
 
 def _yaml(value: Any) -> str:
@@ -191,19 +202,23 @@ def _why_not(seen: Seen, meaning: Meaning, facts: Facts, kind: str | None) -> st
 
 
 def _bounds(
-    kind: str | None, facts: Facts, meaning: Meaning, name: str
-) -> tuple[tuple[str, str], bool, bool]:
-    """Both ends as YAML, whether they are known, and whether they are a guess."""
+    kind: str | None, facts: Facts, meaning: Meaning, seen: Seen | None
+) -> tuple[tuple[str, str], bool, str]:
+    """Both ends as YAML, whether they are known, and a remark if they are a guess."""
     unknown = f'"{TO_FILL_IN}"'
     if facts.bounds and kind is not None:
         low, high = ends(facts, kind)
-        return (scalar_text(low), scalar_text(high)), True, False
+        return (scalar_text(low), scalar_text(high)), True, ""
     if facts.lower is not None or facts.upper is not None:
         if kind is not None:
             ends(replace(facts, lower=facts.lower or facts.upper, upper=facts.upper or facts.lower), kind)
         low, high = (unknown if end is None else scalar_text(end) for end in (facts.lower, facts.upper))
-        return (low, high), False, False
+        return (low, high), False, ""
     if meaning.bounds and kind == meaning.type:
-        return meaning.bounds, True, False
-    guess = bounds_by_name(name) if kind in ("continuous", "integer") else None
-    return (guess, True, True) if guess else ((unknown, unknown), False, False)
+        return meaning.bounds, True, ""
+    if seen is not None and kind in ("continuous", "integer"):
+        if guess := bounds_by_name(seen.name):
+            return guess, True, NARROW if guess == YEARS else "by its name: check it"
+        if seen.look.format.percent:
+            return ("0", "100"), True, "a percentage: check it"
+    return (unknown, unknown), False, ""

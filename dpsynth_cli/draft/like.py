@@ -9,12 +9,14 @@ from pathlib import Path
 from dpsynth_cli.draft.codebook import Known
 from dpsynth_cli.draft.columns import MEANINGS
 from dpsynth_cli.draft.facts import COST, MOST_CATEGORIES, Facts, labels
+from dpsynth_cli.draft.names import bounds_by_name
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.numbers import day_text, decimal, moment_text
 from dpsynth_cli.trusted.rows.look import Seen, fits_type, glance
 from dpsynth_cli.trusted.rows.public_table import Range, ranges
 
 _CHUNK = 2**20
+PERIODS = [bounds_by_name(name) for name in ("year", "quarter", "month", "week")]  # other next time
 
 
 def read_like(path: str, data: str, known: Known) -> list[Facts]:
@@ -63,7 +65,9 @@ def _facts(seen: Seen, kind: str, found: Range, path: str) -> Facts:
     low, high = found.lower, found.upper
     period = f"as in {os.path.basename(path)}: set it to the period of this table"
     if kind == "integer":
-        return Facts(seen.name, at, kind, str(math.floor(low)), str(math.ceil(high)), nullable=found.missing)
+        ends = str(math.floor(low)), str(math.ceil(high))
+        about = period if bounds_by_name(seen.name) in PERIODS else ""
+        return Facts(seen.name, at, kind, *ends, nullable=found.missing, about=about)
     if kind == "continuous":
         return Facts(seen.name, at, kind, repr(float(low)), repr(float(high)), nullable=found.missing)
     spell = day_text if kind == "date" else moment_text

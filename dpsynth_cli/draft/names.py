@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+YEARS = ("1900", "2100")
 _WHOLE_NAME = {
     "day": ("1", "31"),
     "hour": ("0", "23"),
@@ -17,7 +18,7 @@ _WHOLE_NAME = {
 }
 _LAST_WORD = {
     "age": ("0", "120"),
-    "year": ("1900", "2100"),
+    "year": YEARS,
     "month": ("1", "12"),
     "quarter": ("1", "4"),
     "percent": ("0", "100"),

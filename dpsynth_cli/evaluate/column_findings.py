@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.finding import Figures, Finding, Side, amount, percent, weighed
 
+MOST_DECIMALS = 6  # that are worth a grid
 WIDE = 1000  # interquartile ranges between the declared bounds, from which these are called wide
 
 
@@ -40,9 +41,12 @@ def _number_words(name: str, own: Figures, tvd: float) -> str:
     if not own["synthetic"]:
         return f"{name}: it has no value any more." if own["error"] else f"{name}: it has no value."
     real, made = (amount(own[key][len(own[key]) // 2]) for key in ("real", "synthetic"))
+    median = (
+        f"the median is {made}, as it should" if made == real else f"the median is {made} instead of {real}"
+    )
     return (
-        f"{name}: quantiles are off by {own['error']:.2g} interquartile ranges, the median is "
-        f"{made} instead of {real}; {percent(tvd)} of its rows are elsewhere."
+        f"{name}: quantiles are off by {own['error']:.2g} interquartile ranges, {median}; "
+        f"{percent(tvd)} of its rows are elsewhere."
     )
 
 
@@ -76,7 +80,9 @@ def precision(metrics: Figures, domain: Domain) -> Iterator[Finding]:
         )
         weight = weighed(error, split.get((name,)), 1.0)
         if digits["real"] is not None and digits["synthetic"] != digits["real"]:
-            made = "all" if digits["synthetic"] is None else digits["synthetic"]
-            words += f" Numbers have {made} decimals, really {digits['real']}."
+            made = "more" if digits["synthetic"] is None else digits["synthetic"]
+            words += f" Most numbers are written with {made} decimals, really {digits['real']}."
+            if domain[name].grid is None and 0 < digits["real"] <= MOST_DECIMALS:
+                words += f" Declare decimals: {digits['real']}."
             weight = max(weight, 0.5)
         yield Finding("precision", (name,), weight, words, error, None, None, split.get((name,)))

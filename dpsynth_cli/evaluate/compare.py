@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.domain import Domain, as_written
-from dpsynth_cli.errors import UsageError
+from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import has_column, read_table
 from dpsynth_cli.evaluate.metrics import CLASSIFIERS, REFERENCES, Judged, check_target, chosen, judge
@@ -32,6 +33,12 @@ def compare(
     """The figures, and notes on what could not be had. `metrics` None: all that can."""
     if not spec.input:
         raise UsageError("the spec names no real table.", "", "Name it: --real FILE.")
+    if not Path(synthetic).exists():
+        raise FileError(
+            f"there is no synthetic file {synthetic}.",
+            "Nothing was read and nothing was spent.",
+            f"Name the one that was released; by the spec it is {spec.output}.",
+        )
     domain = _judged(spec, synthetic, test)
     target = target or domain.strata
     check_target(domain, target)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import to_numpy
-from dpsynth_cli.domain import SECOND, Column, Domain
+from dpsynth_cli.domain import GRID, SECOND, Column, Domain
 from dpsynth_cli.numbers import day_text, moment_text
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.questions import Bins, Floats
@@ -100,6 +100,8 @@ def shown(value: float, column: Column) -> float | str:
 
     >>> shown(1.4, Column("day", "date", lower=0, upper=9))
     '1970-01-02'
+    >>> shown(4.6e-8, Column("x", "continuous", lower=0.0, upper=100.0))  # the lowest code
+    0.0
     """
     if not math.isfinite(value):
         return 0.0
@@ -107,6 +109,10 @@ def shown(value: float, column: Column) -> float | str:
         return day_text(round(value))
     if column.type == "datetime":
         return moment_text(round(value) * SECOND)
+    if column.type == "continuous" and column.grid is None and column.scale == "linear":
+        apart = (float(column.upper) - float(column.lower)) / GRID  # finer than this nothing is known
+        if 0 < apart < math.inf:
+            value = round(value, max(0, -math.ceil(math.log10(apart)))) + 0.0
     return float(f"{value:.6g}")
 
 

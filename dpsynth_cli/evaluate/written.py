@@ -7,7 +7,9 @@ from contextlib import closing
 import numpy as np
 import pyarrow as pa
 
+from dpsynth_cli.cell_format import PLAIN, CellFormat
 from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.trusted.rows.formatted import plain_text
 from dpsynth_cli.trusted.rows.read import open_scan
 
 LOOK = 2_000  # cells of a column
@@ -26,7 +28,9 @@ def decimals_as_written(path: str, domain: Domain, csv: CsvOptions) -> dict[str,
             arrays, _ = scan.cells(piece)
             for column in columns:
                 digits = [
-                    decimals for cell in texts(arrays[column.name]) if (decimals := decimals_of(cell)) >= 0
+                    decimals
+                    for cell in texts(arrays[column.name], column.format)
+                    if (decimals := decimals_of(cell)) >= 0
                 ]
                 if digits:
                     found[column.name] = int(np.quantile(digits, MOST_HAVE, method="inverted_cdf"))
@@ -34,8 +38,9 @@ def decimals_as_written(path: str, domain: Domain, csv: CsvOptions) -> dict[str,
     return found
 
 
-def texts(array: pa.Array) -> list[str]:
-    """The first cells as text, whatever they are: bytes that are no text are left out."""
+def texts(array: pa.Array, form: CellFormat = PLAIN) -> list[str]:
+    """The first cells as text, whatever they are: bytes that are no text are left out, and a format is
+    undone, so that 1.234,5 is 1234.5."""
     few = array[:LOOK].drop_null()
     if pa.types.is_dictionary(few.type):
         few = few.dictionary_decode()
@@ -45,6 +50,8 @@ def texts(array: pa.Array) -> list[str]:
         pa.types.is_string(few.type) or pa.types.is_large_string(few.type) or pa.types.is_binary(few.type)
     ):
         return []
+    if form != PLAIN:
+        few = plain_text(few, form).drop_null()
     raw = few.cast(pa.large_binary()).to_pylist()
     return [cell.decode("ascii", "replace").strip() for cell in raw if len(cell) <= LONGEST]
 

@@ -205,7 +205,8 @@ def refunding(
             if state in ("drawn", "committed"):
                 error.cost, finish = _spent(spec)
                 if not isinstance(error, VerificationError):
-                    error.next_step = f"{error.next_step} {finish}".strip()
+                    then = f"{error.next_step} Then finish" if error.next_step else "Finish"
+                    error.next_step = f"{then} {finish}" if finish else error.next_step
             elif state is not None or isinstance(error, Interrupted):
                 error.cost = "Nothing was spent."
         raise error from None
@@ -216,5 +217,5 @@ def _spent(spec: Spec) -> tuple[str, str]:
     privacy = spec.privacy
     if privacy.epsilon is None:
         return f"The ledger keeps this use of {privacy.dataset} without differential privacy.", ""
-    finish = "Then finish it with the same command and --resume: that costs nothing more."
+    finish = "it with the same command and --resume: that costs nothing more."
     return f"epsilon = {exact(privacy.epsilon)} of {privacy.dataset} was spent.", finish

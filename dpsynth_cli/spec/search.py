@@ -23,13 +23,18 @@ def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str 
             "counted again when others are found; state them, or release a first table with private bounds "
             "and copy what its audit found"
         ]
-    named = [name for name in private if name in _named(stated) or (name == strata and stated.relations.kept)]
-    if named:
+    if named := needs_stated(stated, strata):
         return [
             f"{listed(named)}: a rule or a derived column depends on a column whose bounds or categories are "
-            "private; state them, or leave the rule out"
+            "private; state them, or leave that out"
         ]
     return []
+
+
+def needs_stated(stated: Stated, strata: str | None) -> list[str]:
+    """The private columns that a rule or a derived column depends on."""
+    named = _named(stated) | ({strata} if stated.relations.kept else set())
+    return [column.name for column in stated.columns if column.private and column.name in named]
 
 
 def _named(stated: Stated) -> set[str]:

@@ -40,7 +40,7 @@ from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
-from dpsynth_cli.spec.search import unsearchable
+from dpsynth_cli.spec.search import needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
@@ -263,7 +263,9 @@ def _read(
         ]
         at = tree.entries["rules"].place if "rules" in tree.entries else named_at
         mistakes += [Mistake(at, "", problem) for problem in none_left]
-        mistakes += [Mistake(named_at, "", why) for why in unsearchable(mechanism, params, stated, strata)]
+        ruled = [tree.entries[key].place for key in ("derive", "rules") if key in tree.entries]
+        at = ruled[0] if needs_stated(stated, strata) and ruled else named_at
+        mistakes += [Mistake(at, "", why) for why in unsearchable(mechanism, params, stated, strata)]
     if mistakes or mechanism is None:
         return None
     spec = Spec(

@@ -157,6 +157,8 @@ def test_a_draft_goes_to_standard_output_without_o() -> None:
     assert "\ninput: t.csv\n" in result.stdout
     assert "then: dpsynth check SPEC\n" in result.stdout
     assert result.stderr == ""
+    assert run("init", "t.csv", "-o", "-").stdout == result.stdout
+    assert not Path("-").exists()
 
 
 def test_standard_input_is_read_as_csv() -> None:

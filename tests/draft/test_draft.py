@@ -142,6 +142,35 @@ def test_a_line_says_how_cells_are_written() -> None:
     assert "decimals" not in off.text  # a bound is not on that grid
 
 
+def test_a_step_is_drafted_unless_the_format_has_no_finer_one() -> None:
+    facts = Facts("at", "book", "datetime", "2020-01-01 00:00:00", "2020-12-31 00:00:00")
+    for step, drafted in (("1h", True), ("1min", False)):
+        moments = Look("moment", False, step=step, format=CellFormat(date="%d.%m.%Y %H:%M"))
+        assert (f"step: {step}" in line_of(Seen("at", moments), facts).text) == drafted
+
+
+def test_bounds_that_everybody_knows_are_remarked() -> None:
+    share = Look("number", False, 1, format=CellFormat(percent=True))
+    assert line_of(Seen("r1", share), None).text == (
+        "  r1: {type: continuous, bounds: [0, 100], decimals: 1, percent: true}  # a percentage: check it"
+    )
+    assert '["?", "?"]' in line_of(Seen("r1", share), Facts("r1", "book"), strict=True).text
+    assert line_of(Seen("year", Look("integer", False)), None).text.endswith(
+        "# by its name: narrow it to the years that this table is about"
+    )
+
+
+def test_what_a_public_table_hardly_tells_of_this_one_is_remarked() -> None:
+    rows = "".join(f"2019,{k % 2 + 1},N{k % 600:03}\n" for k in range(1800))
+    Path("flown.csv").write_text("year,month,tail\n" + rows)
+    Path("fly.csv").write_text("year,month,tail\n" + rows.replace("2019", "2020"))
+    year, month, tail = lines("fly.csv", like="flown.csv")
+    period = "  # as in flown.csv: set it to the period of this table"
+    assert year == "  year: {type: integer, bounds: [2019, 2019]}" + period
+    assert month == "  month: {type: integer, bounds: [1, 2]}" + period
+    assert tail.endswith("  # 600 labels: delete the line if they are names or keys")
+
+
 def test_a_type_that_the_file_cannot_have_is_left_out_with_both() -> None:
     seen = Seen("day", Look("integer"), pa.int64())
     line = line_of(seen, Facts("day", "book.json, fields[0]", "date", "2020-01-01", "2020-12-31"))

@@ -233,7 +233,7 @@ def test_a_sample_of_the_rows_is_said(dpsynth, people, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["nowhere.csv"], 5, "there is no file nowhere.csv."),
+        (["nowhere.csv"], 5, "there is no synthetic file nowhere.csv."),
         (["people.csv", "-m", "w1,slized"], 2, "there is no metric slized (did you mean sliced?)."),
         (["people.csv", "--target", "score"], 2, "classifiers cannot predict score"),
         (["people.csv", "--real", "nowhere.csv"], 5, "there is no file nowhere.csv."),

@@ -19,11 +19,11 @@ from dpsynth_cli.evaluate.tables import Table, halves, independent
 ALL = Judged(tuple(name for name in NAMES if name != "classifiers"))
 
 
-def spec_of(folder: Path, columns: dict, mechanism: str = "marginals") -> Path:
+def spec_of(folder: Path, columns: dict, mechanism: str = "marginals", **others: object) -> Path:
     path = folder / "spec.yaml"
     document = {
         "dpsynth": 1, "name": "t", "input": "t.csv", "output": "out/t.csv", "privacy": {"epsilon": "1"},
-        "mechanism": {"name": mechanism}, "columns": columns,
+        "mechanism": {"name": mechanism}, "columns": columns, **others,
     }  # fmt: skip
     path.write_text(yaml.safe_dump(document))
     return path
@@ -111,7 +111,7 @@ def test_a_loose_bound_hides_nothing(dpsynth, tmp_path):
     report = dpsynth("evaluate", spec, "made.csv", "--json").json
     assert report["metrics"]["w1"]["synthetic"]["range"]["mean"] < 0.005  # what it once said, and no more
     found = broken(report["verdict"], "column")["amount",]
-    assert "the median is 3,875,680 instead of 0.46" in found["words"]
+    assert "the median is 3,875,680 instead of 0;" in found["words"]
     assert "Its declared bounds are" in found["words"]
     assert "narrow them by public knowledge, or declare scale: log (asinh for both signs)." in found["words"]
     assert report["verdict"]["findings"][0] == found
@@ -282,4 +282,4 @@ def test_decimals_are_those_of_the_files(dpsynth, tmp_path):
     assert own["decimals"] == {"real": 1, "synthetic": 9}
     found = next(one for one in report["verdict"]["findings"] if one["kind"] == "precision")
     assert found["state"] == "weaker"
-    assert "Numbers have 9 decimals, really 1." in found["words"]
+    assert "written with 9 decimals, really 1. Declare decimals: 1." in found["words"]

@@ -150,7 +150,7 @@ def test_what_is_much_is_red(dpsynth, tmp_path, monkeypatch):
     few = [lines[0], *[b"1,5,2019-03-01,Paris,3"] * 99, b"x,,2019-03-01,Paris,3", b""]
     (tmp_path / "pay.csv").write_bytes(b"\n".join(few))
     ran = dpsynth("release", "spec.yaml", "--replace")
-    assert "1 cells and 0 whole records are not as declared, no more than 5 % of any column" in ran.err
+    assert "1 cell and 0 whole records are not as declared, no more than 5 % of any column" in ran.err
     assert "\x1b[31m" not in ran.err
 
 

@@ -258,7 +258,7 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
         (
             "evaluate:",
             "derive: {half: year // 2}\nevaluate:",
-            "year: a rule or a derived column depends on a column whose bounds or categories are private",
+            "line 7: year: a rule or a derived column depends on a column whose bounds or categories",
         ),
         (
             "categories: private, candidates: [AMS",

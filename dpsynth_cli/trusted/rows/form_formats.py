@@ -21,6 +21,7 @@ SIGNS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", "'"), (
 _DAYS = (
     "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m/%d/%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%y",
     "%d.%m.%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y",
+    "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S.%f")
 DATES = tuple(day + clock for day in _DAYS for clock in _CLOCKS)
@@ -29,6 +30,7 @@ TRUTH = (
     ("Sí", "No"), ("Si", "No"), ("Sì", "No"), ("S", "N"), ("Sim", "Não"), ("Tak", "Nie"), ("Ano", "Ne"),
     ("Да", "Нет"), ("Ja", "Nee"), ("Ja", "Nej"), ("Yes", "No"), ("Y", "N"), ("True", "False"),
 )  # fmt: skip
+ENGLISH = (("Yes", "No"), ("Y", "N"), ("True", "False"))
 RARE = 0.01  # of cells that have a sign which is to say something about the column
 
 
@@ -96,10 +98,16 @@ def truth(cells: pa.Array, enough: float) -> CellFormat | None:
     few = cells.unique() if len(cells) else cells
     if not 0 < len(few) <= 100:
         return None
+    one_sided = None
     for pair in TRUTH:
         for write in (str, str.lower, str.upper):
             words = [write(word) for word in pair]
             are = [to_numpy(pc.is_in(cells, value_set=from_texts([word], cells.type))) for word in words]
-            if (are[0] | are[1]).mean() >= enough and all(one.mean() >= RARE for one in are):
-                return CellFormat(true=(words[0],), false=(words[1],))
-    return None
+            if (are[0] | are[1]).mean() < enough:
+                continue
+            found = CellFormat(true=(words[0],), false=(words[1],))
+            if all(one.mean() >= RARE for one in are):
+                return found
+            if pair in ENGLISH:  # "no" alone is Spanish too, but read without a format only in English
+                one_sided = one_sided or found
+    return one_sided

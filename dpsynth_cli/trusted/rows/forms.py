@@ -23,8 +23,8 @@ from dpsynth_cli.arrow import from_texts, to_numpy
 from dpsynth_cli.cell_format import PLAIN, CellFormat, date_format
 from dpsynth_cli.domain import SECOND
 from dpsynth_cli.trusted.rows.form_formats import date_form, number_format, share, truth
-from dpsynth_cli.trusted.rows.formatted import plain_text
-from dpsynth_cli.trusted.rows.text import LONGEST, MARKS, as_binary, to_floats, too_long, trimmed
+from dpsynth_cli.trusted.rows.formatted import formatted_instants, plain_text
+from dpsynth_cli.trusted.rows.text import LONGEST, MARKS, NAT, as_binary, to_floats, too_long, trimmed
 
 SHARE = 0.99  # of the filled cells of a column that have its form
 ROUNDED = 0.999  # of those that a coarser grid leaves as they are
@@ -140,8 +140,12 @@ def _formatted(cells: pa.Array, missing: bool) -> Look | None:
         decimals = _decimals(as_binary(plain_text(cells, number)).drop_null())
         return Look("number" if decimals != 0 else "integer", missing, decimals or None, None, number)
     if date := date_form(cells, SHARE):
-        form = "day" if date_format(date).resolution >= 86_400 * SECOND else "moment"
-        return Look(form, missing, format=CellFormat(date=date))
+        written = date_format(date)
+        if written.resolution >= 86_400 * SECOND:
+            return Look("day", missing, format=CellFormat(date=date))
+        instants = formatted_instants(cells, written)
+        step = _coarsest(instants[instants != NAT], SECOND)
+        return Look("moment", missing, step=step, format=CellFormat(date=date))
     words = truth(cells, SHARE)
     return None if words is None else Look("boolean", missing, format=words)
 
@@ -169,6 +173,11 @@ def _ticks(array: pa.Array) -> str | None:
     """The same of moments in a binary file."""
     ticks = to_numpy(array.drop_null().cast(pa.int64()))
     second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[array.type.unit]
+    return _coarsest(ticks, second)
+
+
+def _coarsest(ticks: Any, second: int) -> str | None:
+    """The coarsest step that hardly one of these counts is off, of so many a second."""
     steps = (step for step, (_, seconds) in _STEPS.items() if _on(ticks, seconds * second) >= ROUNDED)
     return next(steps, None) if len(ticks) else None
 

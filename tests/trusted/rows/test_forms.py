@@ -58,6 +58,8 @@ def test_a_column_has_the_form_of_its_cells(cells: list[str | None], expected: s
         (["31/12/2020", "1/2/2020"], {"date": "%d/%m/%Y"}),
         (["12/31/2020", "1/2/2020"], {"date": "%m/%d/%Y"}),
         (["31.12.2020 10:30", "1.1.2021 9:05"], {"date": "%d.%m.%Y %H:%M"}),
+        (["Jan 1 2000", "Dec 31 2009"], {"date": "%b %d %Y"}),
+        (["no"] * 149 + ["yes"], {"true": ("yes",), "false": ("no",)}),  # a rare word is written as it was
         (["3-Jul-19", "14-Dec-20"], {"date": "%d-%b-%y"}),
         (["12.5%", "3 %"], {"percent": True}),
         (["12,5 %"], {"percent": True, "decimal": ","}),
@@ -148,6 +150,19 @@ def test_numbers_near_the_largest_float_are_looked_at_without_a_warning() -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert look(pa.array([1.5e308, 0.1234567, -1.7e308])).form == "number"
+
+
+@pytest.mark.parametrize(
+    ("cells", "step"),
+    [
+        (["31.12.2020 10:00", "01.01.2021 23:00"], "1h"),
+        (["31.12.2020 10:05", "01.01.2021 23:00"], "1min"),
+        (["31.12.2020 10:05:07", "01.01.2021 23:00:00"], "1s"),
+    ],
+)
+def test_the_step_of_moments_is_seen_in_any_format(cells: list[str], step: str) -> None:
+    found = look(pa.array([cell.encode() for cell in cells] * 10, pa.binary()))
+    assert (found.form, found.step) == ("moment", step)
 
 
 @pytest.mark.parametrize(
