@@ -27,7 +27,7 @@ CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
 ROUNDS = 7
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
-LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
+LOOKS = ((64, 1 / 100), (24, 1 / 20))
 MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
 DULL = 10  # below that a look shows nothing
 SEEN, DOUBT = 0.98, -1.0  # of the rows are in the focus, by so many standard deviations
