@@ -22,11 +22,12 @@ from dpsynth_cli.errors import (
 )
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer
+from dpsynth_cli.release.again import going_on
 from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.synthesis import about
 from dpsynth_cli.release.transcript import VERSION, PartialTranscript, Transcript
-from dpsynth_cli.release.unfinished import Request, going_on
+from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
