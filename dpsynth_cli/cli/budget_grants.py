@@ -120,7 +120,7 @@ def refund(
             NOTHING_CHANGED,
             "Only what has read no row is given back. See: dpsynth status",
         )
-    book.abort(release, "given back by hand")
+    book.refund(release, "given back by hand")
     if as_json:
         print_json({"ledger": str(book.path), "release": release, "refunded": True})
     else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from dpsynth_cli.errors import (
     DpsynthError,
@@ -32,6 +32,8 @@ from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+
+Closable = TypeVar("Closable", "Journal", PartialTranscript)
 
 
 class Journal:
@@ -162,11 +164,11 @@ class Journal:
 
 
 @contextmanager
-def closing_on_failure(partial: PartialTranscript) -> Iterator[PartialTranscript]:
+def closing_on_failure(opened: Closable) -> Iterator[Closable]:
     try:
-        yield partial
+        yield opened
     except BaseException:
-        partial.close()
+        opened.close()
         raise
 
 

@@ -13,7 +13,7 @@ from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.again import refuse_begun
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.journal import Journal, refunding
+from dpsynth_cli.release.journal import Journal, closing_on_failure, refunding
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
 from dpsynth_cli.release.replaced import check_free
@@ -53,6 +53,8 @@ def release(
     engine = engine or Engine(sum_over, watches=True, counts=True)
     journal = Journal.going_on(spec, files, ledger, request)
     if journal is not None:
+        with closing_on_failure(journal):  # --resume names the one that is meant
+            check_free(files, request.replace or request.resume, journal.release_id)
         request.say(
             f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing is "
             "charged."

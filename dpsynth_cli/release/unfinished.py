@@ -158,7 +158,7 @@ def clean(files: Files, ledger: Ledger) -> None:
             continue
         unbegun = match["kind"] == "partial.new" and match["id"] not in begun
         if unbegun and _state(ledger, match["id"]) == "reserved":
-            ledger.abort(match["id"], "stopped before it was begun")
+            ledger.refund(match["id"], "stopped before it was begun")
         path.unlink(missing_ok=True)
     for path, match in _named(files.folder, UNSEEN):
         if match["id"] not in begun and _state(ledger, match["id"]) in ("committed", "aborted"):

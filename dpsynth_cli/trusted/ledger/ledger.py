@@ -22,8 +22,10 @@ from dpsynth_cli.trusted.ledger.balance import BEFORE, STATES, Balance
 from dpsynth_cli.trusted.ledger.books import (
     account,
     books,
+    is_stream,
     last_note,
     of_release,
+    open_charges,
 )
 from dpsynth_cli.trusted.ledger.chain import Db, Entry
 from dpsynth_cli.trusted.ledger.grants import Cost, grant_of
@@ -70,6 +72,8 @@ class Ledger(Reading):
         payload |= ({"stream": True} if stream else {}) | ({"by": by} if (by := who()) else {})
         with self._writing(NOTHING_SPENT, create=True) as db:
             self._check_move(db, "reserve", release_id, NOTHING_SPENT)
+            if stream and any((one.dataset, one.payload["name"]) == (dataset, name) for one in _streams(db)):
+                raise refusals.second_stream(dataset, name)
             found = books(db, dataset)
             charged, conversion = found.price(cost, by)
             if found.limit is not None:
@@ -91,8 +95,15 @@ class Ledger(Reading):
 
         `why` goes into the record: words of ours, never the text of a foreign exception.
         """
+        return self._abort("abort", release_id, why)
+
+    def refund(self, release_id: str, why: str) -> None:
+        """End a release that has read no row, and no other: what is under way goes on."""
+        self._abort("refund", release_id, why)
+
+    def _abort(self, kind: str, release_id: str, why: str) -> bool:
         with self._writing(STAYS_CHARGED) as db:
-            history = self._check_move(db, "abort", release_id, STAYS_CHARGED)
+            history = self._check_move(db, kind, release_id, STAYS_CHARGED)
             refunded = history[-1].kind == "reserve"
             chain.append(db, history[0].dataset, "abort", release_id, {"why": why, "refunded": refunded})
         return refunded
@@ -112,7 +123,7 @@ class Ledger(Reading):
         if state not in BEFORE[kind]:
             where = f"is {state} in the ledger {self.path}" if state else f"is not in the ledger {self.path}"
             raise VerificationError(
-                f"release {release_id} {where}, so it cannot be marked {STATES[kind]}.",
+                f"release {release_id} {where}, so it cannot be marked {STATES.get(kind, 'given back')}.",
                 cost,
                 "See what was recorded: dpsynth budget log",
             )
@@ -243,3 +254,8 @@ class Ledger(Reading):
             return
         except DpsynthError as error:
             raise type(error)(error.happened, cost, error.next_step) from None
+
+
+def _streams(db: Db) -> Iterator[Entry]:
+    """The charges of streams that go on."""
+    return (one for one in open_charges(db) if is_stream(one, last_note(db, one.release)))
