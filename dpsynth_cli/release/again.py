@@ -7,12 +7,18 @@ or is published already, is cleaned up; everything else is explained, and never 
 
 from __future__ import annotations
 
+import os
+import re
 import time
+from dataclasses import replace
+from glob import escape, glob
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.transcript import PartialTranscript
-from dpsynth_cli.release.unfinished import Left, Request, clean, left_in, place_of
+from dpsynth_cli.release.unfinished import PARTIAL, Left, Request, clean, left_in, place_of
+from dpsynth_cli.spec.document import effective
+from dpsynth_cli.spec.paths import DATE
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 
@@ -58,6 +64,40 @@ def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Part
         if not one.running and one.path.exists():
             request.say(explained(one))
     return None
+
+
+def of_its_day(spec: Spec, ledger: Ledger, request: Request) -> Spec:
+    """The spec as it was on the day of the unfinished release that is meant, where its output names the day:
+    the same command after midnight finds what is paid for, and finishes it where it was begun."""
+    if request.again or not spec.dated:
+        return spec
+    here = None if request.in_memory else place_of(spec.input)
+    for day in _days(spec.dated):
+        then = replace(spec, output=spec.dated.replace(DATE, day))
+        then = replace(then, effective=effective(then))
+        files = Files.of(then)
+        for one in [] if then.output == spec.output else left_in(files.folder, ledger, files.stem):
+            known = one.input_is(here)
+            meant = known == "same" or (request.resume and known == "unknown")
+            paid = one.state in ("reserved", "drawn", "committed") and not one.running
+            if meant and paid and one.matches(then) and not _in_place(files, ledger, one):
+                return then
+    return spec
+
+
+def _days(dated: str) -> list[str]:
+    """The days that have something unfinished beside the output of that day, in order."""
+    first, *others = map(re.escape, os.path.splitext(dated)[0].split(DATE))
+    form = re.compile(first + r"(?P<day>\d{4}-\d\d-\d\d)" + "(?P=day)".join(others))
+    folders = glob("????-??-??".join(map(escape, os.path.dirname(dated).split(DATE))) or ".")
+    found = set()
+    for folder in folders:
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            partial = PARTIAL.fullmatch(name)
+            of = os.path.join(folder if os.path.dirname(dated) else "", partial["stem"]) if partial else ""
+            if match := form.fullmatch(of):
+                found.add(match["day"])
+    return sorted(found)
 
 
 def refuse_begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> None:

@@ -11,7 +11,7 @@ from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
-from dpsynth_cli.release.again import refuse_begun
+from dpsynth_cli.release.again import of_its_day, refuse_begun
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.journal import Journal, closing_on_failure, refunding
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
@@ -48,6 +48,7 @@ def release(
     _check_whole(spec)
     accountant_of(spec)
     request = request or Request()
+    spec = of_its_day(spec, ledger, request)
     files = Files.of(spec)
     files.check_writable()
     engine = engine or Engine(sum_over, watches=True, counts=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,32 @@ def test_a_file_moved_into_a_folder_is_another_input(tmp_path):
     os.utime(tmp_path / "old.parquet", (1, 1))
     os.replace(tmp_path / "old.parquet", part / "a.parquet")
     assert unfinished.place_of(str(tmp_path / "table")) != before
+
+
+@pytest.mark.parametrize("output", ["out/{date}/people.csv", "out/people-{date}.csv", "p-{date}.csv"])
+def test_after_midnight_the_release_of_the_day_before_is_finished(
+    dpsynth, people, tmp_path, monkeypatch, output
+):
+    people("pmm")
+    words = ("release", "spec.yaml", "-o", output)
+    with monkeypatch.context() as patched:
+        patched.setattr("dpsynth_cli.spec.paths.datetime", Yesterday)
+        patched.setattr(releases, "compose", lambda *words: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert dpsynth(*words).code == 130
+    ran = dpsynth(*words)
+    assert ran.code == 0, ran.err
+    assert Path(output.replace("{date}", "2020-02-29")).exists()
+    assert charges(dpsynth) == 1
+    ran = dpsynth(*words)  # and this is today's
+    assert ran.code == 0, ran.err
+    assert charges(dpsynth) == 2
+    assert dpsynth(*words).code == 2
+
+
+class Yesterday:
+    @staticmethod
+    def now(zone) -> datetime:
+        return datetime(2020, 2, 29, 23, 59, tzinfo=zone)
 
 
 def test_what_other_commands_made_of_a_release_goes_aside_with_it(dpsynth, people, tmp_path):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
+from dpsynth_cli.trusted.ledger.addresses import without_password
 from dpsynth_cli.trusted.ledger.chain import FORMAT, Db, NoLedger
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ class Server:
     @property
     def path(self) -> str:
         """Its address without the password."""
-        bare = re.sub(r"//([^/?#:@]*)(:[^/?#]*)?@", r"//\1@", self._url)
-        return re.sub(r"([?&](?:ssl)?password=)[^&#]*", r"\1...", bare)
+        return without_password(self._url)
 
     @property
     def private(self) -> Path:
