@@ -31,17 +31,16 @@ def bring_up_to_date(path: Path, rows: Callable[[], Sequence[Row]]) -> int:
             lock(file)
             file.seek(0)
             have = file.read()
-            whole = have[: have.rfind(b"\n") + 1]
-            if whole != have:  # a crash cut the last line off
-                file.truncate(len(whole))
             expected = [_line(row) for row in rows()]
-            kept = whole.splitlines(keepends=True)
-            if kept != expected[: len(kept)]:
+            *kept, torn = have.split(b"\n")  # a crash may have cut the last line off
+            if not b"".join(expected).startswith(have):
                 raise VerificationError(
                     f"{path} is not a copy of the beginning of this ledger.",
                     NOTHING,
                     "It was edited, is of another ledger, or this ledger is an older one: compare them.",
                 )
+            if torn:
+                file.truncate(len(have) - len(torn))
             file.write(b"".join(expected[len(kept) :]))
             file.flush()
             os.fsync(file.fileno())

@@ -298,6 +298,23 @@ def test_an_edited_or_cut_copy_is_refused(book, tmp_path):
     assert [json.loads(line)["number"] for line in copy.read_text().splitlines()] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("other", [b"one\ntwo", b"\x00", b"one\n", b"{"])
+def test_a_file_that_is_something_else_is_left_as_it_is(book, tmp_path, other):
+    book.grant("census", "1", "add_remove")
+    (tmp_path / "mine").write_bytes(other * 2)
+    with pytest.raises(VerificationError, match="is not a copy of the beginning"):
+        book.export(tmp_path / "mine")
+    assert (tmp_path / "mine").read_bytes() == other * 2
+
+
+def test_a_ledger_is_not_exported_onto_itself(tmp_path):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.grant("census", "1", "add_remove")
+    with pytest.raises(VerificationError):
+        book.export(tmp_path / "ledger.sqlite")
+    assert book.verify() == []
+
+
 def test_every_entry_is_mirrored_for_auditors(book, tmp_path, monkeypatch):
     mirror = tmp_path / "audit" / "mirror.jsonl"
     monkeypatch.setenv("DPSYNTH_LEDGER_MIRROR", str(mirror))
