@@ -192,7 +192,9 @@ def mean_figures(
     made, found = given.folder / "made.csv", []
     for seed in range(given.runs):
         spec = table.spec(mechanism, epsilon, delta, strata=strata, seed=seed, output=made, params=params)
-        _, seconds = timed(lambda spec=spec: api.release(spec, ledger=given.folder / "ledger.sqlite"))
+        _, seconds = timed(
+            lambda spec=spec: api.release(spec, ledger=given.folder / "ledger.sqlite", replace=True)
+        )
         found.append({**figures(given, table, made), **also(made), "CPU s": seconds})
         progress(f"{table.name}, {mechanism}, epsilon {epsilon:g}: {found[-1]}")
     return means(found)

@@ -158,7 +158,7 @@ def released_files(
     for seed in range(given.runs):
         made = given.folder / f"made{seed}.csv"
         spec = own.spec(given.mechanism, epsilon, given.delta, seed=seed, output=made)
-        api.release(spec, ledger=given.folder / "ledger.sqlite")
+        api.release(spec, ledger=given.folder / "ledger.sqlite", replace=True)
         yield made
 
 

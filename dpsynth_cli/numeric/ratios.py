@@ -21,6 +21,9 @@ WIDTHS = np.array([0.0, 0.07, 0.1, 0.12, 0.1, 0.05, 0.15, 0.3, 0.5, 1.0, 2.0, 5.
 TOP = 0.1  # the width of the last one, in `most`
 PRIOR = np.append(np.where(RATIOS == 1, 5.0, 0.2), 0.2)  # before any cell was seen, in cells
 ROUNDS = 8  # of EM
+NEIGHBOURS = (1, 2, 4)  # on both sides of a cell
+QUIET = 2.0  # standard deviations of noise: an empty neighbourhood has less,
+MISSED = 4.0  # and was expected to have more
 DOUBT = 0.03  # a cell of a mostly empty table is empty unless that is less likely than this
 
 
@@ -85,6 +88,41 @@ def shrunk_by_class(
         zeros,
     )
     return [part.reshape(shape) for part in np.split(alone, len(noisy))]
+
+
+def vacant(
+    noisy: Floats, variance: float, expected: Floats, ordered: Sequence[int], alone: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Where a table seems empty by its neighbourhoods: a cell and the next ones along the `ordered` axes hold
+    no more than noise would, and far less than expected. Of the axes `alone` the last cell is no neighbour.
+
+    One cell that stands above its noise is often noise where cells are many; with all around it, rarely. Rows
+    that noise leaves far from all others would be far from any law that the columns follow.
+
+    >>> noisy, expected = np.array([40.0, 38.0, 2.0, -5.0, 6.0, 1.0]), np.full(6, 14.0)
+    >>> vacant(noisy, 9.0, expected, [0], []).tolist()
+    [False, False, False, True, True, True]
+    """
+    empty = np.zeros(noisy.shape, bool)
+    for far in NEIGHBOURS:
+        there, wanted, cells = noisy, expected, np.ones(noisy.shape)
+        for axis in ordered:
+            there, wanted, cells = (
+                _around(table, axis, far, axis in alone) for table in (there, wanted, cells)
+            )
+        noise = np.sqrt(variance * cells)
+        empty |= (there < QUIET * noise) & (wanted > MISSED * noise)
+    return empty
+
+
+def _around(table: Floats, axis: int, far: int, alone: bool) -> Floats:
+    """The sum of each cell and so many on both sides of it on an axis."""
+    moved = np.moveaxis(table, axis, 0)
+    total, last = moved.copy(), len(moved) - alone
+    sums = np.concatenate([np.zeros((1, *moved.shape[1:])), np.cumsum(moved[:last], axis=0)])
+    at = np.arange(last)
+    total[:last] = sums[np.minimum(at + far + 1, last)] - sums[np.maximum(at - far, 0)]
+    return np.moveaxis(total, 0, axis)
 
 
 def raked(table: Floats, rows: Floats, columns: Floats, possible: Floats) -> Floats:

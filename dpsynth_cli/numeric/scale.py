@@ -40,7 +40,7 @@ class Scale:
         """Half of the height for the codes from begin up to end, a quarter for each side, if there is one.
 
         >>> Scale.focused(100, False, 0, 8).edges(3)
-        (0, 2, 3, 4, 6, 7, 8, 9, 100)
+        (0, 2, 3, 4, 6, 7, 8, 20, 100)
         """
         quarter, nearest = HEIGHT // 4, (end - begin) // 8  # rows that are just outside are many
         below = _octaves(begin, nearest, quarter)
@@ -137,8 +137,8 @@ class Scale:
 
     def cut(self, first: Ints, width: Ints) -> tuple[Ints, Ints, Ints, Floats]:
         """Runs of codes cut where the scale bends: first codes and widths of the pieces, the run each is in,
-        and what part of its run's rows it has: in proportion to the square of its height, so that rows which
-        are known to be far outside, but not how far, have a mean.
+        and what part of its run's rows it has: in proportion to its height, and the less the lower a code is
+        on the scale, so that rows which are known to be far outside, but not how far, have a mean.
 
         >>> scale = Scale.focused(70, False, 0, 10)
         >>> [part.tolist() for part in scale.cut(np.array([0, 10]), np.array([10, 60]))[:3]]
@@ -150,7 +150,7 @@ class Scale:
         height = np.interp(np.minimum(ends, self.size), self.knots, self.heights) - np.interp(
             pieces, self.knots, self.heights
         )
-        part = np.where(pieces >= self.size, 1.0, height / HEIGHT) ** 2  # missing has none
+        part = np.where(pieces >= self.size, 1.0, height**3 / (ends - pieces) ** 2)  # missing has no height
         return pieces, ends - pieces, run, part / np.bincount(run, part)[run]
 
     def room(self, bits: int) -> Floats:
@@ -161,15 +161,15 @@ class Scale:
 
 
 def _octaves(length: int, first: int, height: int) -> list[tuple[int, int]]:
-    """Knots beside a focus: how far, and how high. Each range is twice as long as the one before and half as
-    high, and the last takes what is left.
+    """Knots beside a focus: how far, and how high. Each range is twice as long as the one before and as high,
+    so that a long tail keeps its form; the last takes what is left.
 
     >>> _octaves(100, 10, 64)
-    [(10, 32), (30, 48), (70, 56), (100, 64)]
+    [(10, 16), (30, 32), (70, 48), (100, 64)]
     """
-    found: list[tuple[int, int]] = []
-    far, up, step = 0, 0, max(1, first)
-    while far + step < length and height - up > 2:
-        far, up, step = far + step, up + (height - up) // 2, 2 * step
-        found.append((far, up))
-    return [*found, (length, height)] if length > 0 else []
+    ends, step = [0], max(1, first)
+    while ends[-1] + step < length:
+        ends.append(ends[-1] + step)
+        step *= 2
+    ends = [*ends[1:], length] if length > 0 else []
+    return [(far, height * (i + 1) // len(ends)) for i, far in enumerate(ends)]

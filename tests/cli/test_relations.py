@@ -50,6 +50,7 @@ def test_check_shows_what_is_computed_and_what_is_kept(dpsynth, spec):
     found = dpsynth("check", spec, "--json").json["relations"]
     assert found["computed"]["kind"] == {
         "from": ["left"], "type": "nominal", "categories": ["bird", "owl"], "other": None, "nullable": False,
+        "candidates": None,
     }  # fmt: skip
     assert found["rules"] == ["left <= back", "impossible: back 100 or 200 with left to 59"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.ratios import raked, shrunk, shrunk_by_class
+from dpsynth_cli.numeric.ratios import raked, shrunk, shrunk_by_class, vacant
 
 
 def tables(rng, rows=20_000, shape=(12, 10), strength=0.6):
@@ -96,3 +96,21 @@ def test_raking_what_cannot_be_reached_gives_no_nonsense():
     assert np.isfinite(never).all()
     assert (never[0] == 0).all()
     assert np.isfinite(raked(np.zeros((2, 3)), np.zeros(2), np.zeros(3), np.ones(()))).all()
+
+
+def test_noise_far_from_a_law_is_seen_to_be_empty_and_the_law_is_not():
+    rng = np.random.default_rng(5)
+    at = np.arange(40)
+    real = 400 * np.exp(-0.5 * (np.subtract.outer(at, at) / 1.5) ** 2)
+    noisy, expected = real + rng.normal(0, 5, real.shape), np.full(real.shape, real.mean())
+    empty = vacant(noisy, 25.0, expected, [0, 1], [])
+    far = np.abs(np.subtract.outer(at, at)) > 12
+    assert empty[far].mean() > 0.97
+    assert not empty[real > 5].any()
+    assert not vacant(noisy, 25.0, np.full(real.shape, 0.5), [0, 1], []).any()  # nothing much was expected
+
+
+def test_missing_is_no_neighbour_of_the_last_value():
+    noisy, expected = np.array([300.0, 0.0, 0.0, 0.0, 0.0, 0.0, 500.0]), np.full(7, 100.0)
+    assert vacant(noisy, 9.0, expected, [0], [0]).tolist() == [False, False, True, True, True, True, False]
+    assert not vacant(noisy, 9.0, expected, [0], [])[5]

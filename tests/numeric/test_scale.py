@@ -76,6 +76,16 @@ def test_far_cells_that_together_are_no_more_than_noise_are_taken_to_be_empty():
 
 def test_rows_far_outside_are_nearer_to_the_focus_than_to_the_bound():
     scale = Scale.focused(2**30, False, 0, 2**10)
-    codes = scale.draw(np.full(20_000, 7), 3, np.random.default_rng(0))
-    assert codes.min() >= 2**10
-    assert codes.mean() < 100 * 2**10
+    for cell in (6, 7):
+        begin = scale.edges(3)[cell]
+        codes = scale.draw(np.full(20_000, cell), 3, np.random.default_rng(0))
+        assert codes.min() >= begin >= 2**10
+        assert codes.mean() < 4 * begin < 2**22
+
+
+def test_a_long_tail_keeps_its_form():
+    """Ranges that double in length are equally high: with halved heights the tail was one cell."""
+    edges = np.array(Scale.focused(2**20, False, 0, 2**7).edges(8))
+    outside = edges[edges >= 2**8]
+    assert len(outside) > 50
+    assert (outside[1:] <= 1.5 * outside[:-1]).all()

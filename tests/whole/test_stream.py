@@ -254,7 +254,7 @@ def test_the_report_of_a_snapshot_speaks_of_the_stream(dpsynth, visits, tmp_path
     assert dpsynth("report", "out/visits.audit.json", "--public").code == 0
     page = (tmp_path / "out/visits.report.public.html").read_text()
     assert "All snapshots of this stream together, however long it goes on" in page
-    assert "sees every snapshot of this stream, now and for as long as it goes on" in page
+    assert "see every snapshot of this stream, now and for as long as it goes on" in page
     assert "any push" in page.split("In plain words")[1].split("</p>")[0]
     assert "input table" not in page
 

@@ -19,7 +19,8 @@ def guarantee(audit: Mapping[str, Any]) -> str:
     stated = paragraph(promised["statement"], "box")
     if "epsilon" not in promised:  # a release by groups: its statement says all
         return section("guarantee", "The guarantee", stated)
-    plain = "In plain words: somebody suspects that one row was in the table. They know every other row, see "
+    where = "in any push" if _stream(audit) else "in the table"
+    plain = f"In plain words: somebody suspects that one row was {where}. They know every other row, see "
     plain += f"{_seen(audit)}, and have all the time and computers of the world."
     return section("guarantee", "The guarantee", stated, paragraph(plain), _odds(promised), _attack(promised))
 

@@ -15,15 +15,16 @@ CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from
 FIRST, MOST_FINDINGS, MOST_TABLES = 3, 20, 25  # that are shown
 MEASURED_NOTHING = (
     "No error was measured publicly. How far this table is from the real one cannot be told from these "
-    "files: an error against real rows is a fact about them, and none was paid for (evaluate.epsilon in the "
-    "spec)."
+    "files: an error against real rows is a fact about them, and none was paid for"
 )
 
 
 def verdict(audit: Mapping[str, Any], domain: Domain) -> str:
     """The first thing on the page."""
     if audit["publishable"]:
-        body = _paid_lead(audit, domain) or paragraph(MEASURED_NOTHING, "lead box weaker")
+        key = " (evaluate.epsilon in the spec)" if "epsilon" in audit["guarantee"] else ""
+        nothing = paragraph(f"{MEASURED_NOTHING}{key}.", "lead box weaker")
+        body = _paid_lead(audit, domain) or nothing
         return section("verdict", "How good is it?", body)
     return section("verdict", "How good is it?", _measured(audit), _paid_lead(audit, domain))
 

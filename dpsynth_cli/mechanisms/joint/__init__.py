@@ -1,9 +1,10 @@
 """A joint model of all columns: the tables that are worth their noise, and rows that keep them.
 
 First single columns, then for every pair how far its table is from independence (one number a pair, see
-`Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and finer.
-What that model does not explain is asked for again, and the pairs that are worth it are counted; with enough
-rows and budget triples too. Of columns of two values only what their sums leave open is asked
+`Misfit`): a maximum spanning forest of links is counted (Chow and Liu 1968), strong ones once more and
+finer. What that model does not explain is asked for again, and the pairs that are worth it are counted;
+with enough rows and budget triples too. With strata, tables are by class or of all classes together,
+whichever is worth more. Of columns of two values only what their sums leave open is asked
 (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
 ones; what needs tables of four columns and more (five of two values) stays out of reach.
@@ -43,6 +44,7 @@ from dpsynth_cli.shares import divide
 HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
+BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much
 CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
@@ -62,7 +64,7 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(omega)
-    columns, misfit, links, pairs = _shares(ask, omega, sizes, rest, split)
+    columns, misfit, links, pairs = _shares(rest, split, _few(ask, omega, sizes))
     looks = divide(misfit, [1, 1])
     if not _shows(ask, omega, sizes, looks[0]):
         if not rules:
@@ -73,13 +75,12 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     frame = ask_columns(ask, omega, sizes, columns, rules)
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
-    survey = Survey(ask, omega, frame)
     scopes = _pairs(frame)
     if not scopes:
         scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
 
     # Links: a forest by how far pairs are from independence; strong ones once more, finer.
-    gaps, noise = survey.gaps({scope: independent(frame, scope) for scope in scopes}, looks[0])
+    survey, gaps, noise = _look(ask, omega, frame, scopes, looks[0], links + pairs)
     forest = choice.forest(gaps, noise, len(frame.ladders))
     chosen = choice.worthwhile(survey, {scope: gaps[scope] for scope in forest}, links, choice.LINKED)
     chosen = chosen or [max(scopes, key=lambda scope: gaps[scope].beyond)]
@@ -95,18 +96,36 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     chain, _ = known.fit(scopes)
     gaps_left, _ = survey.gaps({scope: chain.expected[scope] for scope in scopes}, looks[1])
     _count_more(survey, known, scopes, gaps, gaps_left, pairs)
-    return _model(omega, known, rules)
+    return _model(omega, known, rules, by_class=survey.by is not None)
 
 
-def _shares(
-    ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, split: Mapping[str, float]
-) -> list[Fraction]:
-    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+def _look(
+    ask: Ask, omega: Domain, frame: Frame, scopes: list[Scope], look: Fraction, share: Fraction
+) -> tuple[Survey, dict[Scope, Gap], float]:
+    """How far pairs are from independence in each class. Tables are looked at by class and of all classes
+    together; those that are worth more for the share will be counted."""
+    expected = {scope: independent(frame, scope) for scope in scopes}
+    survey = Survey(ask, omega, frame)
+    if not omega.strata:
+        return survey, *survey.gaps(expected, look)
+    pooled = Survey(ask, omega, frame, pooled=True)
+    by_class, together = survey.gaps(expected, look / 2), pooled.gaps(expected, look / 2)
+    if choice.worth(pooled, together[0], share) > BY_CLASS * choice.worth(survey, by_class[0], share):
+        return pooled, *together
+    return survey, *by_class
+
+
+def _few(ask: Ask, omega: Domain, sizes: Sizes) -> float:
+    """From 0, many rows for the noise of an average column, to 1, few."""
     d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
     sd = ask.sd(Question("columns", CellCounts(Cells(())), Fraction(1, d), omega.strata))
     cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
     loud = 0.4 * float(cells) * sd / n
-    few = loud / (loud + LOUD)
+    return loud / (loud + LOUD)
+
+
+def _shares(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
+    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
     scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
     return divide(rest, [split[stage] * scale[stage] for stage in scale])
 
@@ -173,7 +192,9 @@ def _count(survey: Survey, known: Evidence, step: str, scopes: list[Scope], shar
     known.pairs, known.links = (both, known.links) if known.pairs else ([], both)
 
 
-def _model(omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] = ()) -> Model:
+def _model(
+    omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] = (), by_class: bool = False
+) -> Model:
     chain, _ = known.fit()
     frame = known.frame
     names = [own.column.name for own in frame.ladders]
@@ -187,6 +208,8 @@ def _model(omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] 
         kind: [[names[j] for j in one.scope[0]] for one in counted] for kind, counted in kinds.items()
     }
     facts["interactions"] = sum(one.is_character for kind in known.more for one in kind)
+    if omega.strata:
+        facts["tables_by_class"] = by_class
     facts["order"] = [names[j] for j in chain.order]
     facts["cells"] = {own.column.name: own.cells for own in frame.ladders}
     return Model(round(float(frame.totals.sum())), drawing(omega, frame, chain, rules), notes, facts)

@@ -28,7 +28,7 @@ FINEST = 128  # cells a column, of a table that is counted first
 PAIR_CELLS, TRIPLE_CELLS, LINK_CELLS = 2**16, 2**10, 2**18  # of a table with all classes, at most
 PAIRS, TRIPLES = 12, 12  # for each column, at most
 CANDIDATES = 600  # triples that are looked at
-STRONG = 1.75  # of two columns: their joint entropy over the mean of both; 1 determined, 2 independent
+STRONG = 1.85  # of two columns: their joint entropy over the mean of both; 1 determined, 2 independent
 CLEAR = 5.0  # a cell that rows are in should have so many times the noise
 QUIET = {3: 0.01, 4: 0.004}  # the noise of a character of so many columns, as a part of the rows, at most
 CHARACTERS = 1800  # of so many columns, at most
@@ -44,8 +44,19 @@ def forest(gaps: Mapping[Scope, Gap], noise: float, d: int) -> list[Scope]:
 
 def worthwhile(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more: float = 1.0) -> list[Scope]:
     """The tables that are worth counting for a share, each at its best levels."""
+    return _worth(survey, gaps, share, more)[1]
+
+
+def worth(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> float:
+    """What counting such tables would close of all gaps, less the noise that they would have."""
+    return _worth(survey, gaps, share, 1.0)[0]
+
+
+def _worth(
+    survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more: float
+) -> tuple[float, list[Scope]]:
     if not gaps:
-        return []
+        return 0.0, []
     ladders = survey.frame.ladders
     sizes = [size for size in SIZES if size <= FINEST]
     options = [[(columns, _levels(survey, columns, size)) for size in sizes] for columns, _ in gaps]
@@ -61,13 +72,15 @@ def worthwhile(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction, more:
     saved[cells > (TRIPLE_CELLS if triples else PAIR_CELLS)] = -1.0
     noise = NOISE * survey.sd(float(share)) / survey.rows
     option = worth_counting(saved, cells, noise, survey.gaussian)
-    worth = [
-        (round(float(saved[at, o] / cells[at, o] ** weight_power(survey.gaussian)), 9), options[at][o])
-        for at, o in enumerate(option)
-        if o >= 0
+    some = [(at, o) for at, o in enumerate(option) if o >= 0]
+    weights = [cells[at, o] ** weight_power(survey.gaussian) for at, o in some]
+    value = sum(saved[at, o] for at, o in some) - noise * sum(weights) ** (1.5 if survey.gaussian else 2.0)
+    rated = [
+        (round(float(saved[at, o] / own), 9), options[at][o])
+        for (at, o), own in zip(some, weights, strict=True)
     ]
     most = (TRIPLES if triples else PAIRS) * len(ladders)
-    return sorted(scope for _, scope in sorted(worth, reverse=True)[:most])
+    return round(float(value), 9), sorted(scope for _, scope in sorted(rated, reverse=True)[:most])
 
 
 def _levels(survey: Survey, columns: Sequence[int], size: int) -> tuple[int, ...]:
@@ -98,7 +111,7 @@ def finer(survey: Survey, links: Sequence[Table], share: Fraction) -> dict[int, 
     sd = max(survey.sd(float(share) / len(strong)), 1e-6)
     for at in strong:
         columns = links[at].columns
-        most = (survey.rows / len(links[at].counts) / (CLEAR * sd)) ** (1 / strength[at])
+        most = (survey.rows / survey.classes / (CLEAR * sd)) ** (1 / strength[at])
         scope = (columns, _levels(survey, columns, round(most)))
         while math.prod(survey.frame.shape(scope)) > LINK_CELLS:
             most /= 1.4
@@ -150,8 +163,8 @@ def interactions(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> 
         if not sets:
             break
         own = share / (len(chosen) + len(sets))
-        asked = character("triples", [ladders[two[0]].column], own, survey.omega.strata)
-        noise = 0.4 * survey.ask.sd(asked) * math.sqrt(survey.omega.classes) / survey.rows
+        asked = character("triples", [ladders[two[0]].column], own, survey.by)
+        noise = 0.4 * survey.ask.sd(asked) * math.sqrt(survey.classes) / survey.rows
         if noise > most:
             break
         chosen += sets

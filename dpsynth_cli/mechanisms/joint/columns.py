@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from dpsynth_cli.domain import Domain
+from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.joint.characters import ask_signs, binary
 from dpsynth_cli.mechanisms.joint.frame import Frame, with_rules
 from dpsynth_cli.mechanisms.joint.ladder import ladder
 from dpsynth_cli.mechanisms.shared.oneway import Marginal, ask_marginals
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
-from dpsynth_cli.questions import Ask, Floats, Question, Total
+from dpsynth_cli.numeric.histogram import alike
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Question, Total
 from dpsynth_cli.shares import divide
 
 FINEST = 512  # cells of a numeric column, at most
@@ -36,6 +38,9 @@ def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: R
         else:
             own = share
         marginals = ask_marginals(ask, omega, others, sizes, own)
+        if omega.classes > 1:
+            one = Question("columns", CellCounts(Cells(())), own / len(others), omega.strata)
+            marginals = {name: _nearer(omega[name], each, ask.sd(one)) for name, each in marginals.items()}
         totals = np.array([mass.sum() for mass in marginals[others[0].name].masses])
     else:
         totals, share = _totals(ask, omega, sizes, share)
@@ -45,6 +50,14 @@ def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: R
     ladders = [ladder(column, marginals[column.name], FINEST, rules.cuts(column.name)) for column in columns]
     masses = [np.array([own.finest.masses(k) for k in range(omega.classes)]) for own in ladders]
     return with_rules(Frame(ladders, masses, [own.level(most) for own in ladders]), omega, rules)
+
+
+def _nearer(column: Column, marginal: Marginal, sd: float) -> Marginal:
+    """Of what classes of a categorical column seem to differ by, much is noise where rows are few: a
+    classifier would learn it, and the more so the better links tell what columns share."""
+    if not column.categorical:
+        return marginal
+    return replace(marginal, masses=list(alike(np.array(marginal.masses), sd**2)))
 
 
 def _totals(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> tuple[Floats, Fraction]:

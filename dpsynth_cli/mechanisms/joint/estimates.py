@@ -14,7 +14,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.characters import pattern
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder
-from dpsynth_cli.numeric.ratios import shrunk_by_class
+from dpsynth_cli.numeric.ratios import shrunk, shrunk_by_class, vacant
 from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.questions import Floats
 
@@ -24,7 +24,8 @@ EMPTY = 0.01  # rows; less is none
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A noisy table, classes first, and the variance of the noise in each of its cells."""
+    """A noisy table, classes first, and the variance of the noise in each of its cells. Of a frame of several
+    classes it may have them all together, as one."""
 
     scope: Scope
     noisy: Floats  # of a character, one number a class
@@ -56,6 +57,11 @@ def with_margins(
             own = one.noisy.sum(axis=others)
             variance = one.variance * (one.noisy[0].size / own.shape[1])
             before = frame.ladders[j].masses(level, masses[j])
+            together = len(before) // len(own)  # classes that were counted as one
+            if together > 1:
+                whole = before.sum(axis=0, keepdims=True)
+                own = before * np.divide(own, whole, out=np.zeros_like(whole), where=whole > 0)
+                variance /= together
             trust = known[j] / max(known[j] + variance, 1e-300)
             # A cell that has no rows by its own counts stays empty; the sizes of classes stay.
             after = np.where(before > 0, np.maximum(before + trust * (own - before), 0.0), 0.0)
@@ -64,7 +70,7 @@ def with_margins(
             scale = np.divide(after, before, out=np.ones_like(after), where=before > 0)
             masses[j] = masses[j] * scale[:, frame.ladders[j].levels[level]]
             masses[j] = _inside(frame.ladders[j], level, masses[j], own, known[j], variance)
-            known[j] = known[j] * (1 - trust)
+            known[j] *= 1 - trust / together
     return replace(frame, masses=masses), known
 
 
@@ -114,9 +120,20 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
     """The table by what was counted and what is expected, with the sums of its columns."""
     sums = margins(frame, one.scope)
     most = [reduce(np.minimum.outer, [own[k] for own in sums]) for k in range(len(expected))]
-    found = np.array(
-        shrunk_by_class(list(one.noisy), max(one.variance, 1e-9), list(expected), most, zeros=True)
-    )
+    variance = max(one.variance, 1e-9)
+    if len(one.noisy) == len(expected):
+        found = np.array(shrunk_by_class(list(one.noisy), variance, list(expected), most, zeros=True))
+    else:  # all classes together: each as far from what is expected as they are
+        before = expected.sum(axis=0)
+        parts = (one.noisy.ravel(), variance, before.ravel(), np.sum(most, axis=0).ravel())
+        after = shrunk(*parts, zeros=True).reshape(before.shape)
+        found = expected * np.divide(after, before, out=np.ones_like(before), where=before > 0)
+    columns = [frame.ladders[j].column for j in one.scope[0]]
+    ordered = [at for at, column in enumerate(columns) if column.type != "nominal"]
+    if ordered:
+        alone = [at for at in ordered if columns[at].nullable]
+        whole = one.noisy.sum(axis=0), variance * len(one.noisy), expected.sum(axis=0)
+        found = np.where(vacant(*whole, ordered, alone), 0.0, found)
     found = raked(found, independent(frame, one.scope), sums)
     return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
 
@@ -153,15 +170,17 @@ def signed(frame: Frame, several: Sequence[Counted], expected: Sequence[Floats])
         return []
     signs = [pattern(len(one.scope[0])) for one in several]
     away = [
-        one.noisy - (table * sign).reshape(len(table), -1).sum(axis=1)
+        one.noisy - (table * sign).reshape(len(one.noisy), -1).sum(axis=1)
         for one, table, sign in zip(several, expected, signs, strict=True)
     ]
+    size = frame.totals / max(float(frame.totals.sum()), 1e-9)
     noise = np.concatenate([np.full(len(a), one.variance) for one, a in zip(several, away, strict=True)])
     square = float((np.concatenate(away) ** 2 - noise).mean())
     tables = []
     for one, table, sign, a in zip(several, expected, signs, away, strict=True):
         keep = max(0.0, square) / max(square + one.variance, 1e-9)
-        change = np.multiply.outer(a * keep / sign.size, sign)
+        each = a if len(a) == len(table) else a * size  # all classes together: by their sizes
+        change = np.multiply.outer(each * keep / sign.size, sign)
         found = raked(
             np.maximum(table + change, 0.0), independent(frame, one.scope), margins(frame, one.scope)
         )

@@ -27,13 +27,18 @@ class Gap:
 
 
 class Survey:
-    """Questions about tables of a frame. A table by class has the class as its first axis."""
+    """Questions about tables of a frame. A table by class has the class as its first axis.
 
-    def __init__(self, ask: Ask, omega: Domain, frame: Frame) -> None:
+    `pooled`: all classes together. Noise is then by a root of the classes less, and what links differ by
+    between classes is not seen.
+    """
+
+    def __init__(self, ask: Ask, omega: Domain, frame: Frame, pooled: bool = False) -> None:
         self.ask, self.omega, self.frame = ask, omega, frame
         self.rows = max(1.0, float(frame.totals.sum()))
-        label = omega.strata
-        self._label = (Bins(label, tuple(range(omega[label].codes + 1))),) if label else ()
+        self.by = None if pooled else omega.strata
+        self.classes = omega[self.by].codes if self.by else 1  # that are counted by themselves
+        self._label = (Bins(self.by, tuple(range(self.classes + 1))),) if self.by else ()
         self.gaussian = is_gaussian(ask)
 
     def sd(self, share: float) -> float:
@@ -50,8 +55,8 @@ class Survey:
 
     def weight(self, scope: Scope) -> float:
         """How many numbers are asked of a table."""
-        shape = self.frame.shape(scope)
-        return float(shape[0] if self.binary(scope[0]) else math.prod(shape))
+        cells = math.prod(self.frame.shape(scope)[1:])
+        return float(self.classes * (1 if self.binary(scope[0]) else cells))
 
     def gaps(self, expected: Mapping[Scope, Floats], share: Fraction) -> tuple[dict[Scope, Gap], float]:
         """For each table how far it is from what is expected, and the noise of that (parts of all rows).
@@ -59,10 +64,11 @@ class Survey:
         Beyond chance; drawn to the mean of all as far as noise could be what they differ by.
         """
         tables = tuple(self.cells(scope) for scope in expected)
-        whole = tuple(tuple(np.rint(table).astype(np.int64).ravel().tolist()) for table in expected.values())
+        predicted = [table if self.by else table.sum(axis=0) for table in expected.values()]
+        whole = tuple(tuple(np.rint(table).astype(np.int64).ravel().tolist()) for table in predicted)
         answer = self.ask([Question("misfit", Misfit(tables, (whole,)), share)])[0]
         noise = answer.sd / 2 / self.rows
-        chance = np.array([sampling_part(table).sum() / 2 / self.rows for table in expected.values()])
+        chance = np.array([sampling_part(table).sum() / 2 / self.rows for table in predicted])
         beyond = answer.values / 2 / self.rows - chance
         spread = max(float(beyond.var()), 1e-300)
         keep = max(0.0, 1 - noise**2 / spread) if len(beyond) > 1 else 1.0
@@ -78,14 +84,18 @@ class Survey:
         counted = []
         for scope, answer in zip(scopes, self.ask(questions), strict=True):
             values = answer.values.astype(np.float64)
-            shaped = values if self.binary(scope[0]) else values.reshape(self.frame.shape(scope))
+            shaped = (
+                values
+                if self.binary(scope[0])
+                else values.reshape(self.classes, *self.frame.shape(scope)[1:])
+            )
             counted.append(Counted(scope, shaped, answer.sd**2))
         return counted
 
     def _question(self, step: str, scope: Scope, share: Fraction) -> Question:
         if self.binary(scope[0]):
             columns = [self.frame.ladders[j].column for j in scope[0]]
-            return character(step, columns, share, self.omega.strata)
+            return character(step, columns, share, self.by)
         return Question(step, CellCounts(self.cells(scope)), share)
 
 

@@ -40,7 +40,6 @@ from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Flo
 from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
-LOOSE = 16  # bounds so many times wider than where rows are cost more than a finer scale there does
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     scales = [Scale.even(column.size, column.nullable) for column in columns]
     if quantiles is None and params.consistency == "wls":
         even = divide(rest, [1.0] * len(columns))
-        scales, rest = ask_scales(ask, "counts", columns, even, surely(sizes), LOOSE)
+        scales, rest = ask_scales(ask, "counts", columns, even, surely(sizes))
 
     # The partition: r = log2(epsilon n), a little less, in each class.
     trees = [

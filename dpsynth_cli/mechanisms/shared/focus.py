@@ -67,7 +67,7 @@ class _Looked:
 
 
 def ask_scales(
-    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 4
+    ask: Ask, step: str, columns: Sequence[Column], shares: Sequence[Fraction], n: float, loose: int = 16
 ) -> tuple[list[Scale], Fraction]:
     """A scale for each column, and what is left of all shares. All columns are asked together, in rounds.
 

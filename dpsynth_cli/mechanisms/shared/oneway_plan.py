@@ -74,7 +74,8 @@ def plan_for(
     spikes = None
     rest, look = divide(share, [1 - SPIKE_SHARE, SPIKE_SHARE])
     lowest = threshold(np.ones(1), ask.sd(count(omega, Halves(column.name, 1), look)))
-    if fine < scale.bits and n > lowest[0]:  # else not even all rows in one code would stand out
+    whole = scale.plain and fine >= scale.bits  # every code is counted by itself
+    if not whole and n > lowest[0]:  # else not even all rows in one code would stand out
         share, spikes = rest, look
     weights = [COARSE_SHARE, 1 - COARSE_SHARE] if len(levels) == 2 else [1.0]
     questions = [

@@ -40,7 +40,7 @@ def sum_over(
     """The exact sums of the questions over all rows, and the number of rows.
 
     Reading is serial, decoding and counting run in `workers` threads; the result is the same for any
-    number of them, because integer sums do not depend on their order.
+    number of them, because integer sums do not depend on their order. Watches see every column.
     """
     names = columns_of(questions)
     if not names:
@@ -48,7 +48,12 @@ def sum_over(
         tally.add({}, scan.count_rows())
         return tally.sums(), tally.rows
     first, *rest = added_up(
-        scan.only(names), lambda: Tally(questions, omega), progress, watches, counted, workers
+        scan if watches else scan.only(names),
+        lambda: Tally(questions, omega),
+        progress,
+        watches,
+        counted,
+        workers,
     )
     for tally in rest:
         first.merge(tally.partial())

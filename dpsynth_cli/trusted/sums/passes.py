@@ -17,7 +17,7 @@ from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.sums.memory import BestEffort, Memory
+from dpsynth_cli.trusted.sums.memory import MOST_BYTES, BestEffort, Memory
 
 
 class Passes:
@@ -46,13 +46,15 @@ class Passes:
         self._progress("reading", 0, self._scan.size)
         if self._memory:
             return self._engine.sum_over(self._memory, self._omega, questions)[0]
-        # The first pass that reads every column is watched. A watch may fail without a loss to the sums.
-        whole = set(columns_of(questions)) == {column.name for column in self._scan.columns}
+        # The first pass that reads every column is watched; of a small table the first that reads any is such
+        # a one. A watch may fail without a loss to the sums.
+        asked, every = set(columns_of(questions)), {column.name for column in self._scan.columns}
+        whole = asked == every or bool(asked and self._scan.size and self._scan.size <= MOST_BYTES)
         sample, memory = Sample(self._sample_rows), Memory(self._omega)
         look, keep = BestEffort(sample.add), BestEffort(memory.keep)
         watched = self._engine.watches and whole and not self._watched
         watches = ((look, keep) if self._sample_rows else (keep,)) if watched else ()
-        counted = self._uncounted(columns_of(questions))
+        counted = self._uncounted(every if watched else asked)
         more = (watches, counted) if self._engine.counts else (watches,) if watched else ()
         found, rows = self._engine.sum_over(
             self._scan,

@@ -318,7 +318,9 @@ def test_release_on_a_cluster_at_an_address(dpsynth, people, tmp_path, cluster):
     (tmp_path / "people.csv.gz").write_bytes(gzip.compress((tmp_path / "people.csv").read_bytes()))
     before = dpsynth("budget", "log", "--json").json
     for more in (["-i", "people.csv.gz"], ["--set", "csv.multiline=true"]):
-        ran = dpsynth("release", "spec.yaml", "--engine", "dask", "--engine-address", cluster(), *more)
+        ran = dpsynth(
+            "release", "spec.yaml", "--engine", "dask", "--engine-address", cluster(), "--replace", *more
+        )
         assert (ran.code, "--engine dask cannot cut " in ran.err) == (2, True)
     assert dpsynth("budget", "log", "--json").json == before
 
