@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.hashing import file_sha256
 
 if TYPE_CHECKING:
     from dpsynth_cli.release.publish import Files
@@ -88,7 +89,7 @@ def _release(files: Files) -> dict[str, Any] | None:
     if not receipts:
         return None
     written = datetime.fromtimestamp(receipts[0].stat().st_mtime, timezone.utc)
-    return {"release": {"day": written.date().isoformat()}}
+    return {"release": {"day": written.date().isoformat(), "id": file_sha256(receipts[0])}}
 
 
 def _about(release: dict[str, Any]) -> dict[str, Any]:

@@ -178,6 +178,17 @@ def test_what_other_commands_made_of_a_release_goes_aside_with_it(dpsynth, peopl
     assert not (tmp_path / "out/people.croissant.json").exists()
 
 
+def test_releases_whose_receipts_are_damaged_are_kept_apart(dpsynth, people, tmp_path):
+    spec, tables = people(), set()
+    for _ in range(3):
+        assert dpsynth("release", spec, "--replace").code == 0
+        tables.add((tmp_path / "out/people.csv").read_bytes())
+        for name in ("people.audit.json", "people.audit.public.json"):
+            (tmp_path / "out" / name).write_bytes((tmp_path / "out" / name).read_bytes()[1:])
+    kept = [path.read_bytes() for path in (tmp_path / "out").rglob("people.csv")]
+    assert (len(kept), set(kept)) == (3, tables)
+
+
 # --- streams -----------------------------------------------------------------------------------------
 
 
