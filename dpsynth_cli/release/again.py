@@ -76,7 +76,7 @@ def of_its_day(spec: Spec, ledger: Ledger, request: Request) -> Spec:
         then = replace(spec, output=spec.dated.replace(DATE, day))
         then = replace(then, effective=effective(then))
         files = Files.of(then)
-        for one in [] if then.output == spec.output else left_in(files.folder, ledger, files.stem):
+        for one in [] if then.output == spec.output else left_in(files.folder, ledger):  # those of this user
             known = one.input_is(here)
             meant = known == "same" or (request.resume and known == "unknown")
             paid = one.state in ("reserved", "drawn", "committed") and not one.running

@@ -9,9 +9,10 @@ Entries hold public words only: no path of an input, nothing computed from rows,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,12 @@ from dpsynth_cli.trusted.ledger.books import (
     last_note,
     of_release,
     open_charges,
+    policies,
 )
 from dpsynth_cli.trusted.ledger.chain import Db, Entry
 from dpsynth_cli.trusted.ledger.grants import Cost, grant_of
 from dpsynth_cli.trusted.ledger.places import ledger_path
-from dpsynth_cli.trusted.ledger.policy import EVERYBODY, Policy, who
+from dpsynth_cli.trusted.ledger.policy import EVERYBODY, RULES, Policy, who
 from dpsynth_cli.trusted.ledger.reading import Reading
 from dpsynth_cli.trusted.ledger.replay import wrong_sums
 
@@ -207,10 +209,13 @@ class Ledger(Reading):
             found.add(chain.append(db, dataset, kind, "", {}))
         return found.balance()
 
-    def set_policy(self, policy: Policy, person: str = EVERYBODY) -> None:
-        """The ledger's own rules from now on, for everybody or for one person."""
+    def set_policy(self, policy: Policy, person: str = EVERYBODY, only: Sequence[str] = RULES) -> None:
+        """The ledger's own rules from now on, for everybody or for one person; of its rules `only` these, the
+        others stay as they are."""
         with self._writing("Nothing was changed.", create=True) as db:
-            chain.append(db, "", "policy", "", {"person": person} | policy.as_json())
+            old = policies(db).get(person, Policy())
+            new = replaced(old, **{rule: getattr(policy, rule) for rule in only})
+            chain.append(db, "", "policy", "", {"person": person} | new.as_json())
 
     # --- copies --------------------------------------------------------------------------------------
 

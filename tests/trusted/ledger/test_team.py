@@ -209,6 +209,13 @@ def test_the_most_that_one_release_may_cost(book):
     assert book.verify() == []
 
 
+def test_a_rule_that_is_not_named_stays_as_it_is(book):
+    """Whatever it was when the command began: two owners may change rules at once."""
+    book.set_policy(Policy(require_grant=True, most_epsilon=Fraction(1)))
+    book.set_policy(Policy(most_delta=Fraction(0)), only=["most_delta"])
+    assert book.policy() == Policy(True, Fraction(1), Fraction(0))
+
+
 def test_a_rule_for_one_person_goes_before_the_rule_for_all(book, monkeypatch):
     for person, most in (("", "1"), ("ann", "5")):
         book.set_policy(Policy(most_epsilon=Fraction(most)), person)
