@@ -23,15 +23,18 @@ def sync_folder(folder: Path) -> None:
         os.close(number)
 
 
-def lock(file: int | IO[Any], wait: bool = True) -> bool:
-    """Lock a file or folder until it is closed or the process ends; False if another process has it."""
+def lock(file: int | IO[Any], wait: bool = True, shared: bool = False) -> bool:
+    """Lock a file or folder until it is closed or the process ends; False if another process has it.
+
+    With `shared`, others who only want to share it may have it at the same time.
+    """
     if fcntl is None:
         raise UsageError(
             "this system has no POSIX file locks, which keep two releases apart.",
             next_step="On Windows, run dpsynth in the Windows Subsystem for Linux.",
         )
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

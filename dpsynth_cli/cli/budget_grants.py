@@ -120,7 +120,7 @@ def refund(
             NOTHING_CHANGED,
             "Only what has read no row is given back. See: dpsynth status",
         )
-    book.abort(release, "given back by hand")
+    book.refund(release, "given back by hand")
     if as_json:
         print_json({"ledger": str(book.path), "release": release, "refunded": True})
     else:
@@ -159,20 +159,19 @@ def policy(
 
     A rule for one person goes before the rule for everybody, stricter or not.
     """
-    from dataclasses import replace
-
     from dpsynth_cli.trusted.ledger.policy import Policy
 
     book = opened(ledger)
-    if (require_grant, most_epsilon, most_delta) != (None, None, None):
-        old = book.policies().get(person, Policy()) if book.exists() else Policy()
-        new = old if require_grant is None else replace(old, require_grant=require_grant)
-        if most_epsilon is not None:
-            most = None if most_epsilon == "any" else positive("epsilon", most_epsilon, NOTHING_CHANGED)
-            new = replace(new, most_epsilon=most)
-        if most_delta is not None:
-            new = replace(new, most_delta=_delta(most_delta))
-        book.set_policy(new, person)
+    stated = {"require_grant": require_grant, "most_epsilon": most_epsilon, "most_delta": most_delta}
+    only = [rule for rule, said in stated.items() if said is not None]
+    if only:
+        any_epsilon = most_epsilon in (None, "any")
+        new = Policy(
+            require_grant,
+            None if any_epsilon else positive("epsilon", str(most_epsilon), NOTHING_CHANGED),
+            None if most_delta is None else _delta(most_delta),
+        )
+        book.set_policy(new, person, only)
     rules = book.policies()
     if as_json:
         print_json({"ledger": str(book.path), "policies": {who: own.as_json() for who, own in rules.items()}})

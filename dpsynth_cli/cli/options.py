@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,7 +109,9 @@ def loaded(
 
 def typed() -> list[str]:
     """What was typed, so that it can be typed again; without passwords."""
-    return [re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", word) for word in sys.argv[1:]]
+    from dpsynth_cli.trusted.ledger.addresses import without_password
+
+    return [without_password(word) if "://" in word else word for word in sys.argv[1:]]
 
 
 def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | None, int]:

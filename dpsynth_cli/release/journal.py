@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from dpsynth_cli.errors import (
     DpsynthError,
@@ -22,15 +22,18 @@ from dpsynth_cli.errors import (
 )
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.questions import Answer
+from dpsynth_cli.release.again import going_on
 from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.synthesis import about
 from dpsynth_cli.release.transcript import VERSION, PartialTranscript, Transcript
-from dpsynth_cli.release.unfinished import Request, going_on
+from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+
+Closable = TypeVar("Closable", "Journal", PartialTranscript)
 
 
 class Journal:
@@ -161,11 +164,11 @@ class Journal:
 
 
 @contextmanager
-def closing_on_failure(partial: PartialTranscript) -> Iterator[PartialTranscript]:
+def closing_on_failure(opened: Closable) -> Iterator[Closable]:
     try:
-        yield partial
+        yield opened
     except BaseException:
-        partial.close()
+        opened.close()
         raise
 
 

@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.hashing import file_sha256
 
 if TYPE_CHECKING:
     from dpsynth_cli.release.publish import Files
 
 
-def check_free(files: Files, replace: bool) -> None:
-    """Refuse, before anything is charged, to replace a release that is there, unless that is wanted."""
+# Made of a finished release by other commands: dpsynth key sign, report, record.
+ASIDE = (
+    "intoto.jsonl", "report.html", "report.public.html", "croissant.json", "dcat.json", "schema.json",
+)  # fmt: skip
+
+
+def check_free(files: Files, replace: bool, release_id: str | None = None) -> None:
+    """Refuse, before anything is charged, to replace a release that is there, unless that is wanted, or it is
+    this one."""
     if replace:
         return
     release = _release(files)
+    if release is not None and release_id is not None and _id(release) == release_id:
+        return
     if release is None:
         if files.output is None or not files.output.exists():
             return
@@ -48,7 +58,8 @@ def keep(files: Files, release_id: str) -> None:
         if path.exists():
             _copy(path, folder / path.name)
     # What the new release may not have: it must not stand beside it.
-    for name in (files.signature.name, f"{files.stem}.report.html", f"{files.stem}.report.public.html"):
+    for ending in ASIDE:
+        name = f"{files.stem}.{ending}"
         if (files.folder / name).exists():
             os.replace(files.folder / name, folder / name)
     sync_folder(folder)
@@ -78,7 +89,7 @@ def _release(files: Files) -> dict[str, Any] | None:
     if not receipts:
         return None
     written = datetime.fromtimestamp(receipts[0].stat().st_mtime, timezone.utc)
-    return {"release": {"day": written.date().isoformat()}}
+    return {"release": {"day": written.date().isoformat(), "id": file_sha256(receipts[0])}}
 
 
 def _about(release: dict[str, Any]) -> dict[str, Any]:

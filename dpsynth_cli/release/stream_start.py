@@ -70,8 +70,14 @@ def _refuse_lost(spec: Spec, ledger: Ledger, store: Store) -> None:
 
 
 def _give_up(spec: Spec, ledger: Ledger, store: Store) -> None:
-    """End every stream of this name: nothing may go on with it. A charge is given back if no row was read."""
-    known = [charge.release for charge, _ in ledger.streams(spec.privacy.dataset, spec.name)]
+    """End every stream of this name, and the one whose state is here, whatever data set that charges: nothing
+    may go on with it. A charge is given back if no row was read."""
+    here = store.stream_id()
+    known = [
+        charge.release
+        for charge, _ in ledger.streams(name=spec.name)
+        if charge.dataset == spec.privacy.dataset or charge.release == here
+    ]
     refunds = [one for one in known if ledger.state(one) == "reserved"]
     ledger.quote(spec.privacy.dataset, cost_of(spec), without=refunds)
     for release_id in known:

@@ -11,13 +11,14 @@ from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
+from dpsynth_cli.release.again import of_its_day, refuse_begun
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.journal import Journal, refunding
+from dpsynth_cli.release.journal import Journal, closing_on_failure, refunding
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
 from dpsynth_cli.release.replaced import check_free
 from dpsynth_cli.release.synthesis import Receipt, compose, run
-from dpsynth_cli.release.unfinished import Request, refuse_running
+from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
@@ -47,11 +48,14 @@ def release(
     _check_whole(spec)
     accountant_of(spec)
     request = request or Request()
+    spec = of_its_day(spec, ledger, request)
     files = Files.of(spec)
     files.check_writable()
     engine = engine or Engine(sum_over, watches=True, counts=True)
     journal = Journal.going_on(spec, files, ledger, request)
     if journal is not None:
+        with closing_on_failure(journal):  # --resume names the one that is meant
+            check_free(files, request.replace or request.resume, journal.release_id)
         request.say(
             f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing is "
             "charged."
@@ -81,9 +85,10 @@ def _opened(spec: Spec) -> Scan:
 
 
 def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
-    """Charge it, unless another process has begun the same release meanwhile."""
+    """Charge it, unless another process has begun, or finished, the same release meanwhile."""
     with files.locked():
-        refuse_running(spec, files, ledger, request)
+        refuse_begun(spec, files, ledger, request)
+        check_free(files, request.replace)
         return Journal.begin(spec, files, ledger, request)
 
 

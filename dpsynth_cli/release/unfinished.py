@@ -1,8 +1,6 @@
-"""Unfinished releases: what a crash or Ctrl-C left beside an output, and what the same command does then.
+"""Unfinished releases: what a crash or Ctrl-C left beside an output, and what of that is of no use.
 
-A release is paid for before it reads a row. So whoever types the same command again means the one that is
-paid for: it goes on where it stopped, with the answers it has, and is charged nothing. What was given back,
-or is published already, is cleaned up; everything else is explained, and never removed.
+What the same command does with them is said in `again.py`.
 """
 
 from __future__ import annotations
@@ -11,13 +9,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.disk import lock
-from dpsynth_cli.errors import UsageError
+from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.transcript import PartialTranscript
 from dpsynth_cli.spec.spec import Spec, public_document
@@ -74,8 +71,8 @@ def place_of(source: str) -> dict[str, Any] | None:
         return None
     path = Path(os.path.realpath(source))
     times = [path.stat().st_mtime_ns] if path.exists() else []
-    if path.is_dir():
-        times += [file.stat().st_mtime_ns for file in path.rglob("*") if file.is_file()]
+    if path.is_dir():  # folders too: a file that is moved into one keeps its own time
+        times += [inside.stat().st_mtime_ns for inside in path.rglob("*") if inside.exists()]
     return {"path": str(path), "modified": max(times, default=0)}
 
 
@@ -125,116 +122,47 @@ class Left:
 
 
 def left_in(folder: Path, ledger: Ledger, stem: str | None = None) -> list[Left]:
-    """The unfinished releases in a folder, of one output or of all, oldest first. Changes nothing."""
+    """The unfinished releases in a folder, of one output or of all, oldest first. Changes nothing.
+
+    One of this output that belongs to another user is refused: it may be paid for.
+    """
     found = []
     for path, match in _named(folder, PARTIAL, stem):
-        said, alive = PartialTranscript.peek(path), _alive(path)
+        try:
+            said, alive, written = PartialTranscript.peek(path), _alive(path), path.stat().st_mtime
+        except FileNotFoundError:  # published meanwhile
+            continue
+        except PermissionError as error:
+            if stem is None:
+                continue
+            raise _not_ours(path, error) from None
         if said is None or alive is None:
             continue
         header, private, answers = said
-        found.append(Left(path, header, private, answers, _state(ledger, match["id"]), alive))
-    return sorted(found, key=lambda left: left.path.stat().st_mtime if left.path.exists() else 0)
-
-
-def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> PartialTranscript | None:
-    """The unfinished release that this command means, locked; None if a new one is meant.
-
-    Refuses where it is not clear which is meant: then nothing is charged, and the words say how to say it.
-    """
-    with files.locked():
-        clean(files, ledger)
-        left = left_in(files.folder, ledger, files.stem)
-    here = None if request.in_memory else place_of(spec.input)
-    same = [one for one in left if one.matches(spec) and one.state != "aborted"]
-    if not request.again:
-        for one in same:
-            if one.running:
-                continue
-            if one.state is None:
-                raise UsageError(
-                    f"the ledger {ledger.path} does not hold the charge of {one.path.name}.",
-                    next_step="Name the ledger it was started with: --ledger FILE, or $DPSYNTH_LEDGER. "
-                    "Or pay for a new release: --again.",
-                )
-            known = one.input_is(here)
-            if not request.resume and known != "same" and _in_place(files, ledger, one):
-                one.path.unlink(missing_ok=True)  # a crash came after the last step, and this is another run
-                continue
-            if request.resume or one.state == "committed" or known == "same":
-                partial = PartialTranscript.reopen(one.path)
-                if partial is not None:
-                    return partial
-            elif known == "unknown":
-                raise UsageError(
-                    f"an unfinished release of {files.output_name} is paid for ({one.paid}), and whether "
-                    "its input is still the same cannot be told.",
-                    next_step="If it is, finish that one: --resume. If not, pay for a new one: --again.",
-                )
-    if request.resume:
-        raise _nothing_to_resume(files, left, same)
-    _refuse_running(files, same, here, request)
-    for one in left:
-        if not one.running and one.path.exists():
-            request.say(explained(one))
-    return None
-
-
-def refuse_running(spec: Spec, files: Files, ledger: Ledger, request: Request) -> None:
-    """Refuse to charge what another process has just begun; with the folder locked."""
-    here = None if request.in_memory else place_of(spec.input)
-    left = left_in(files.folder, ledger, files.stem)
-    _refuse_running(files, [one for one in left if one.matches(spec)], here, request)
-
-
-def _refuse_running(files: Files, same: list[Left], here: dict[str, Any] | None, request: Request) -> None:
-    if any(one.running and one.input_is(here) != "other" for one in same) and not request.again:
-        raise UsageError(
-            f"this release of {files.output_name} is being made by another process right now.",
-            next_step="Wait for it, or pay for a second one: --again.",
-        )
-
-
-def explained(one: Left) -> str:
-    """An unfinished release that stays as it is, in words."""
-    if one.state is None:
-        return f"note: {one.path} is an unfinished release that this ledger does not know."
-    if one.state == "aborted":
-        return f"note: {one.path} is a release that was given up; it can be removed."
-    day = one.header["release"]["day"]
-    return (
-        f"note: {one.path} is an unfinished release, paid for on {day} ({one.paid}). Finish it: {one.finish}"
-    )
+        left = Left(path, header, private, answers, _state(ledger, match["id"]), alive)
+        found.append((written, left))
+    return [left for _, left in sorted(found, key=lambda one: one[0])]
 
 
 def clean(files: Files, ledger: Ledger) -> None:
     """Remove what is known to be of no use, with the folder locked: of releases that were given back, and
     what was cut off before it was begun, whose charge is given back."""
     for path, match in _named(files.folder, PARTIAL, files.stem):
-        if _alive(path) is not False:
+        if not _dead(path):
             continue
         if _state(ledger, match["id"]) == "aborted" and _refunded(ledger, match["id"]):
             path.unlink(missing_ok=True)
     begun = {match["id"] for _, match in _named(files.folder, PARTIAL, files.stem)}
     for path, match in _named(files.folder, TORN, files.stem):
-        if _alive(path) is not False:
+        if not _dead(path):
             continue
         unbegun = match["kind"] == "partial.new" and match["id"] not in begun
         if unbegun and _state(ledger, match["id"]) == "reserved":
-            ledger.abort(match["id"], "stopped before it was begun")
+            ledger.refund(match["id"], "stopped before it was begun")
         path.unlink(missing_ok=True)
     for path, match in _named(files.folder, UNSEEN):
         if match["id"] not in begun and _state(ledger, match["id"]) in ("committed", "aborted"):
             path.unlink(missing_ok=True)
-
-
-def _nothing_to_resume(files: Files, left: list[Left], same: list[Left]) -> UsageError:
-    if any(one.running for one in left):
-        why = "the unfinished release beside it is still running."
-    elif len(left) > len(same):
-        why = "the unfinished release beside it was started with another spec or other options."
-    else:
-        why = "there is no unfinished release beside it."
-    return UsageError(f"nothing to resume for {files.output_name}: {why}", next_step="")
 
 
 def _named(
@@ -249,10 +177,28 @@ def _named(
 
 
 def _alive(path: Path) -> bool | None:
-    """Whether the process that writes it lives; None if the file is gone or not ours to open."""
-    with suppress(OSError), open(path, "r+b") as file:
-        return not lock(file, wait=False)
-    return None
+    """Whether the process that writes it lives; None if the file is gone."""
+    try:
+        with open(path, "r+b") as file:
+            return not lock(file, wait=False, shared=True)  # who looks does not seem alive to who looks too
+    except FileNotFoundError:
+        return None
+
+
+def _dead(path: Path) -> bool:
+    """Whether it is there, ours, and nobody's any more."""
+    try:
+        return _alive(path) is False
+    except PermissionError:
+        return False
+
+
+def _not_ours(path: Path, error: OSError) -> FileError:
+    """Whose it is, and whether it is paid for, cannot be told: so nothing is charged beside it."""
+    return FileError(
+        f"{path} is an unfinished release that this user cannot open: {error.strerror}.",
+        next_step="Whoever began it can finish it: dpsynth status. Or choose another --output.",
+    )
 
 
 def _state(ledger: Ledger, release_id: str) -> str | None:
@@ -264,11 +210,3 @@ def _state(ledger: Ledger, release_id: str) -> str | None:
 
 def _refunded(ledger: Ledger, release_id: str) -> bool:
     return bool(ledger.find(release_id)[-1].payload.get("refunded"))
-
-
-def _in_place(files: Files, ledger: Ledger, one: Left) -> bool:
-    """Whether the files that the ledger committed are all under their names."""
-    if one.state != "committed" or files.output is None:
-        return False
-    committed = next(entry.payload for entry in ledger.find(one.release_id) if entry.kind == "commit")
-    return bool(committed == files.hashes())

@@ -285,6 +285,4 @@ def _to_standard_output(file: BinaryIO) -> None:
 
 def _cannot_write(path: str, error: OSError) -> FileError:
     reason = (error.strerror or type(error).__name__).lower()
-    return FileError(
-        f"cannot write {path}: {reason}.", "", "Make room there, or choose another place with --output."
-    )
+    return FileError(f"cannot write {path}: {reason}.", "", "Make room there.")

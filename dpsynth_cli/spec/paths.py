@@ -21,11 +21,11 @@ DATE = "{date}"
 
 
 def _path(
-    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False, dated: bool = False
+    folder: str, endings: tuple[str, ...], allowed: str, folders: bool = False, day: str = DATE
 ) -> Callable[[Node], str]:
     """Reads a path, relative to the spec's folder if a line of the spec says it, else to the current one.
 
-    In a `dated` one, {date} is the day on which the command began (UTC, as audits have it).
+    In it {date} is the `day`.
     """
     line = text(allowed)
 
@@ -33,8 +33,7 @@ def _path(
         written: str = line.read(node)
         if written == "-":
             return written
-        if dated:
-            written = written.replace(DATE, datetime.now(timezone.utc).date().isoformat())
+        written = written.replace(DATE, day)
         from_spec = os.path.join(folder if node.place.line is not None else "", written)
         short = os.path.normpath(from_spec)
         path = short if os.path.realpath(short) == os.path.realpath(from_spec) else from_spec
@@ -53,8 +52,10 @@ def _input(folder: str) -> Callable[[Node], str]:
     return _path(folder, INPUTS, allowed, folders=True)
 
 
-def _output(folder: str) -> Callable[[Node], str]:
-    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output", dated=True)
+def _output(folder: str, day: str | None = None) -> Callable[[Node], str]:
+    """With the day on which the command began (UTC, as audits have it)."""
+    day = day or datetime.now(timezone.utc).date().isoformat()
+    return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output", day=day)
 
 
 _ENDINGS = "|".join(ending.replace(".", r"\.") for ending in OUTPUTS)
@@ -84,6 +85,16 @@ def read_paths(document: Reader, folder: str, *, needs_input: bool) -> tuple[str
     if _overwrites(source, output):
         document.note("output", f"is {output}, which is the input or inside it; it must be another file")
     return source, output
+
+
+def dated_output(document: Reader, folder: str) -> str:
+    """The output with {date} still in it; empty where the spec does not name the day."""
+    entry = document.keys.entries.get(OUTPUT.name)
+    try:
+        output = _output(folder, DATE)(entry.node) if entry else ""
+    except (Wrong, AlreadyNoted):
+        return ""  # noted where the output is read
+    return output if DATE in output else ""
 
 
 def _overwrites(source: str, output: str) -> bool:

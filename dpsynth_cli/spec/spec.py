@@ -35,7 +35,7 @@ from dpsynth_cli.spec.document import (
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
-from dpsynth_cli.spec.paths import INPUT, OUTPUT, header_of, read_paths
+from dpsynth_cli.spec.paths import INPUT, OUTPUT, dated_output, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
@@ -56,7 +56,7 @@ class Spec:
     overrides with its defaults filled in, exact numbers as text: `from_document` gives the same Spec.
     `domain` has the columns of the model; `declared` those of the section `columns`, and `stated.columns` all
     of the output, computed ones too. `keeper` makes rows keep the rules.
-    `places` says where each key of the first two levels was written.
+    `places` says where each key of the first two levels was written; `dated` is the output with {date} in it.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Spec:
     strict: bool
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
+    dated: str = field(default="", compare=False)
 
     @property
     def made(self) -> tuple[Column, ...]:
@@ -271,7 +272,7 @@ def _read(
     spec = Spec(
         name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
         keeper, seed, csv, evaluation, strict, {},
-        _places(tree),
+        _places(tree), dated_output(document, folder),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))
 

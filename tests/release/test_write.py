@@ -197,7 +197,7 @@ def test_a_single_column_keeps_its_missing_values_in_csv(tmp_path):
     assert read_back(path, [COLUMNS[3]])["age"].tolist() == [126, 5, 126]
 
 
-ELSEWHERE = "Make room there, or choose another place with --output."
+ELSEWHERE = "Make room there."
 
 # --- in place at once or not at all --------------------------------------------------------------------
 

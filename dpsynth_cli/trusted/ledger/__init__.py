@@ -6,5 +6,6 @@ books        the accounts that cover a data set; balance: what entries add up to
 policy       the ledger's own rules; refusals: every refusal in words
 replay       verification, entry by entry
 chain        append-only, hash-chained, salted entries
-places       where it is: sqlite_file, postgres; copies: files of lines, for moving and for auditors
+places       where it is: sqlite_file, postgres; addresses: without their passwords
+copies       files of lines, for moving and for auditors
 """

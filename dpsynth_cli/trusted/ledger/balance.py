@@ -6,10 +6,12 @@ verification plays every entry through it again.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from dpsynth_cli.errors import VerificationError
@@ -22,6 +24,7 @@ BEFORE: dict[str, tuple[str | None, ...]] = {
     "drawn": ("reserved",),
     "commit": ("drawn",),
     "abort": ("reserved", "drawn"),
+    "refund": ("reserved",),  # an abort, where only that gives the charge back
 }
 OF_OWNER = ("grant", "revoke", "close")  # entries of whoever owns the budget
 COUNTED = (*OF_OWNER, "reserve", "drawn", "abort")
@@ -31,10 +34,19 @@ NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) 
 def covers(name: str, dataset: str) -> bool:
     """Whether a grant of this name is for this data set: its own name, or a pattern with * ? [abc].
 
-    >>> covers("census-*", "census-2026"), covers("census-2026", "census-2027")
-    (True, False)
+    Names that look the same are the same: letters large or small, however they are encoded, with blanks
+    around them or not.
+
+    >>> covers("census-*", "census-2026"), covers("census-2026", "census-2027"), covers("census", "Census ")
+    (True, False, True)
     """
+    name, dataset = _folded(name), _folded(dataset)
     return name == dataset or fnmatchcase(dataset, name)
+
+
+@lru_cache(maxsize=10_000)
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
 def is_pattern(name: str) -> bool:

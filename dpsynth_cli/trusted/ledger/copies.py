@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dpsynth_cli.disk import lock
@@ -20,25 +20,27 @@ NAMES = COLUMNS.split(", ")
 NOTHING = "Nothing was copied."
 
 
-def bring_up_to_date(path: Path, rows: Sequence[Row]) -> int:
-    """Add what a copy does not have yet; how much that was. It may only ever be the beginning of the same."""
+def bring_up_to_date(path: Path, rows: Callable[[], Sequence[Row]]) -> int:
+    """Add what a copy does not have yet; how much that was. It may only ever be the beginning of the same.
+
+    The file is locked before the `rows` are read: else another process could have added newer ones.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b") as file:
             lock(file)
             file.seek(0)
             have = file.read()
-            whole = have[: have.rfind(b"\n") + 1]
-            if whole != have:  # a crash cut the last line off
-                file.truncate(len(whole))
-            expected = [_line(row) for row in rows]
-            kept = whole.splitlines(keepends=True)
-            if kept != expected[: len(kept)]:
+            expected = [_line(row) for row in rows()]
+            *kept, torn = have.split(b"\n")  # a crash may have cut the last line off
+            if not b"".join(expected).startswith(have):
                 raise VerificationError(
                     f"{path} is not a copy of the beginning of this ledger.",
                     NOTHING,
                     "It was edited, is of another ledger, or this ledger is an older one: compare them.",
                 )
+            if torn:
+                file.truncate(len(have) - len(torn))
             file.write(b"".join(expected[len(kept) :]))
             file.flush()
             os.fsync(file.fileno())
@@ -55,7 +57,10 @@ def read(path: Path) -> list[Row]:
         raise FileError(f"cannot read {path}: {error.strerror}.", "Nothing was taken over.") from None
     try:
         entries = [json.loads(line) for line in lines]
-        return [tuple(entry[name] for name in NAMES) for entry in entries]
+        rows = [tuple(entry[name] for name in NAMES) for entry in entries]
+        if any(type(row[0]) is not int or any(type(word) is not str for word in row[1:]) for row in rows):
+            raise ValueError("no entry")
+        return rows
     except (ValueError, KeyError, TypeError):
         raise VerificationError(f"{path} is not a copy of a ledger.", "Nothing was taken over.") from None
 

@@ -9,9 +9,10 @@ Entries hold public words only: no path of an input, nothing computed from rows,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,16 @@ from dpsynth_cli.trusted.ledger.balance import BEFORE, STATES, Balance
 from dpsynth_cli.trusted.ledger.books import (
     account,
     books,
+    is_stream,
     last_note,
     of_release,
+    open_charges,
+    policies,
 )
 from dpsynth_cli.trusted.ledger.chain import Db, Entry
 from dpsynth_cli.trusted.ledger.grants import Cost, grant_of
 from dpsynth_cli.trusted.ledger.places import ledger_path
-from dpsynth_cli.trusted.ledger.policy import EVERYBODY, Policy, who
+from dpsynth_cli.trusted.ledger.policy import EVERYBODY, RULES, Policy, who
 from dpsynth_cli.trusted.ledger.reading import Reading
 from dpsynth_cli.trusted.ledger.replay import wrong_sums
 
@@ -70,6 +74,8 @@ class Ledger(Reading):
         payload |= ({"stream": True} if stream else {}) | ({"by": by} if (by := who()) else {})
         with self._writing(NOTHING_SPENT, create=True) as db:
             self._check_move(db, "reserve", release_id, NOTHING_SPENT)
+            if stream and any((one.dataset, one.payload["name"]) == (dataset, name) for one in _streams(db)):
+                raise refusals.second_stream(dataset, name)
             found = books(db, dataset)
             charged, conversion = found.price(cost, by)
             if found.limit is not None:
@@ -91,8 +97,15 @@ class Ledger(Reading):
 
         `why` goes into the record: words of ours, never the text of a foreign exception.
         """
+        return self._abort("abort", release_id, why)
+
+    def refund(self, release_id: str, why: str) -> None:
+        """End a release that has read no row, and no other: what is under way goes on."""
+        self._abort("refund", release_id, why)
+
+    def _abort(self, kind: str, release_id: str, why: str) -> bool:
         with self._writing(STAYS_CHARGED) as db:
-            history = self._check_move(db, "abort", release_id, STAYS_CHARGED)
+            history = self._check_move(db, kind, release_id, STAYS_CHARGED)
             refunded = history[-1].kind == "reserve"
             chain.append(db, history[0].dataset, "abort", release_id, {"why": why, "refunded": refunded})
         return refunded
@@ -112,7 +125,7 @@ class Ledger(Reading):
         if state not in BEFORE[kind]:
             where = f"is {state} in the ledger {self.path}" if state else f"is not in the ledger {self.path}"
             raise VerificationError(
-                f"release {release_id} {where}, so it cannot be marked {STATES[kind]}.",
+                f"release {release_id} {where}, so it cannot be marked {STATES.get(kind, 'given back')}.",
                 cost,
                 "See what was recorded: dpsynth budget log",
             )
@@ -196,10 +209,13 @@ class Ledger(Reading):
             found.add(chain.append(db, dataset, kind, "", {}))
         return found.balance()
 
-    def set_policy(self, policy: Policy, person: str = EVERYBODY) -> None:
-        """The ledger's own rules from now on, for everybody or for one person."""
+    def set_policy(self, policy: Policy, person: str = EVERYBODY, only: Sequence[str] = RULES) -> None:
+        """The ledger's own rules from now on, for everybody or for one person; of its rules `only` these, the
+        others stay as they are."""
         with self._writing("Nothing was changed.", create=True) as db:
-            chain.append(db, "", "policy", "", {"person": person} | policy.as_json())
+            old = policies(db).get(person, Policy())
+            new = replaced(old, **{rule: getattr(policy, rule) for rule in only})
+            chain.append(db, "", "policy", "", {"person": person} | new.as_json())
 
     # --- copies --------------------------------------------------------------------------------------
 
@@ -243,3 +259,8 @@ class Ledger(Reading):
             return
         except DpsynthError as error:
             raise type(error)(error.happened, cost, error.next_step) from None
+
+
+def _streams(db: Db) -> Iterator[Entry]:
+    """The charges of streams that go on."""
+    return (one for one in open_charges(db) if is_stream(one, last_note(db, one.release)))

@@ -54,8 +54,9 @@ class Policy:
         """The rule that a release breaks; None if there is none."""
         if self.require_grant and not granted:
             return "require_grant"
-        if cost.epsilon is None:  # by groups: no epsilon bounds it
-            return None if self.most_epsilon is None or granted else "most_epsilon"
+        if cost.epsilon is None:  # by groups: neither bounds it, and only a grant can allow it
+            limited = [rule for rule in ("most_epsilon", "most_delta") if getattr(self, rule) is not None]
+            return None if granted or not limited else limited[0]
         if self.most_epsilon is not None and Fraction(cost.epsilon) > self.most_epsilon:
             return "most_epsilon"
         if self.most_delta is not None and cost.delta and Fraction(cost.delta) > self.most_delta:

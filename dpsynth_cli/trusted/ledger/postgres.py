@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
+from dpsynth_cli.trusted.ledger.addresses import without_password
 from dpsynth_cli.trusted.ledger.chain import FORMAT, Db, NoLedger
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Server:
     @property
     def path(self) -> str:
         """Its address without the password."""
-        return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self._url)
+        return without_password(self._url)
 
     @property
     def private(self) -> Path:
@@ -110,7 +111,13 @@ class Server:
                 next_step="Install it: pip install 'dpsynth-cli[postgres]'",
             ) from None
         wait = max(1, round(timeout * 1000))
-        options = f"-c lock_timeout={wait} -c synchronous_commit=on -c search_path=dpsynth"
+        # A machine that vanishes inside a transaction must not keep the others waiting for hours.
+        idle = max(60_000, 2 * wait)
+        options = (
+            f"-c lock_timeout={wait} -c idle_in_transaction_session_timeout={idle} "
+            "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 "
+            "-c synchronous_commit=on -c search_path=dpsynth"
+        )
         return _closing(
             psycopg.connect(
                 self._url, autocommit=True, connect_timeout=max(2, round(timeout)), options=options

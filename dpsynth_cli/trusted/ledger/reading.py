@@ -176,8 +176,14 @@ class Reading:
 
     def export(self, path: Path) -> int:
         """Bring a copy of all entries in a file up to date; how many it got."""
-        with self._reading() as db:
-            return copies.bring_up_to_date(path, chain.rows(db))
+
+        def rows() -> list[chain.Row]:
+            with self._reading() as db:
+                return chain.rows(db)
+
+        if not self.exists():
+            raise chain.NoLedger(self.path, "Nothing was copied.")
+        return copies.bring_up_to_date(path, rows)
 
     def _reading(self) -> AbstractContextManager[Db]:
         return self.place.transaction(timeout=self.timeout)

@@ -101,6 +101,15 @@ def stopped(account: Account) -> BudgetError:
     )
 
 
+def second_stream(dataset: str, name: str) -> BudgetError:
+    """Somebody else, perhaps on another machine, was faster: a stream is charged once."""
+    return BudgetError(
+        f"the stream {name} of {dataset} is charged already, and goes on where it was started.",
+        NOTHING_SPENT,
+        "Push to it there, or bring its state here. If that is lost: dpsynth stream init SPEC --start-over",
+    )
+
+
 def against_the_rules(rule: str, dataset: str, cost: Cost, policy: Policy) -> BudgetError:
     """The ledger's own rules forbid it."""
     next_step = "Ask the owner of the ledger; its rules are shown by: dpsynth budget policy"
@@ -116,7 +125,8 @@ def against_the_rules(rule: str, dataset: str, cost: Cost, policy: Policy) -> Bu
         happened = f"this release has {asked}, and this ledger allows you at most {most} for one release."
     else:
         most = shown(policy.most_delta or Fraction(0), up=False)
-        happened = f"this release has delta = {cost.delta}, and this ledger allows you at most {most}."
+        asked = "no delta at all" if cost.epsilon is None else f"delta = {cost.delta}"
+        happened = f"this release has {asked}, and this ledger allows you at most {most}."
     return BudgetError(happened, NOTHING_SPENT, next_step)
 
 

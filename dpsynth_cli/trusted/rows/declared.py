@@ -1,7 +1,8 @@
 """The name of the data set that a file says it is: chosen by its steward, never computed from rows.
 
 A Parquet file has it in its metadata, under `dpsynth.dataset`. Beside any input there may be a file of one
-line, INPUT.dataset. Whoever gives a spec another name then still charges the right budget.
+line, INPUT.dataset. Whoever gives a spec another name, or the input by a link, or one file of a folder, then
+still charges the right budget.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def declared_dataset(path: str) -> str | None:
     """The data set that an input says it is; None if it says nothing. Refuses two that differ."""
     if path in ("", "-"):
         return None
-    found = {name for name in (_beside(path), *_inside(path)) if name is not None}
+    found = {name for name in (*map(_beside, _places(path)), *_inside(path)) if name is not None}
     if len(found) > 1:
         raise BudgetError(
             f"{path} says two different things about which data set it is: {', '.join(sorted(found))}.",
@@ -26,6 +27,12 @@ def declared_dataset(path: str) -> str | None:
             f"Correct {_sidecar(path)}, or the metadata of the file.",
         )
     return next(iter(found), None)
+
+
+def _places(path: str) -> set[str]:
+    """The input, the file or folder that it really is, and the folder it is in."""
+    real = os.path.realpath(path)
+    return {path.rstrip("/"), real, os.path.dirname(real)} - {"", os.sep}
 
 
 def _sidecar(path: str) -> Path:

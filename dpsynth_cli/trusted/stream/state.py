@@ -193,6 +193,11 @@ class Store:
             return None
         return found[0]
 
+    def stream_id(self) -> str | None:
+        """Of the stream whose state is here, of whatever generation."""
+        found = _read(self.path) or _read(self._next)
+        return found[0].stream_id if found else None
+
     def discard(self) -> None:
         """Forget a stream that was begun and never charged, or given up."""
         self.path.unlink(missing_ok=True)

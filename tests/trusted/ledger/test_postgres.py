@@ -216,6 +216,33 @@ def test_entries_are_not_edited_by_accident_and_found_if_on_purpose(server, data
         book.log()
 
 
+def test_the_rights_that_users_need(server, database):
+    """As docs/ledger.md has them: less is refused, and more is not needed."""
+    import psycopg
+
+    book = Ledger(server.url(database))
+    book.grant("census", "1", "add_remove")
+    theirs = server.url(database).replace("dpsynth@", f"{database}@", 1)
+    with psycopg.connect(server.url(database), autocommit=True) as db:
+        db.execute(f"CREATE ROLE {database} LOGIN")
+        db.execute(f"GRANT USAGE ON SCHEMA dpsynth TO {database}")
+        db.execute(f"GRANT SELECT, INSERT ON dpsynth.entries TO {database}")
+        assert Ledger(theirs).verify() == []
+        with pytest.raises(FileError, match="refuses this user"):
+            Ledger(theirs).reserve("census", "r", "n", TENTH)
+        db.execute(f"GRANT UPDATE ON dpsynth.entries TO {database}")
+        Ledger(theirs).reserve("census", "r", "n", TENTH)
+        with psycopg.connect(theirs) as other, pytest.raises(psycopg.errors.RaiseException):
+            other.execute("UPDATE dpsynth.entries SET dataset = 'x'")
+
+
+def test_a_client_that_hangs_inside_a_transaction_does_not_stop_the_others_for_ever(server, database):
+    book = Ledger(server.url(database))
+    book.grant("census", "1", "add_remove")
+    with book.place.transaction(write=True) as db:
+        assert db.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("1min",)
+
+
 def test_a_release_and_a_stream_with_a_ledger_on_a_server(
     dpsynth, people, server, database, tmp_path, monkeypatch
 ):

@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from dpsynth_cli.errors import BudgetError, FileError, VerificationError
-from dpsynth_cli.trusted.ledger import sqlite_file
+from dpsynth_cli.trusted.ledger import copies, sqlite_file
 from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.ledger.policy import Policy
@@ -157,6 +157,29 @@ def test_a_forged_charge_beyond_a_pattern_is_found(book, epsilon):
     assert book.verify() == said[epsilon]
 
 
+@pytest.mark.parametrize("name", ["Census", "census ", "\uff43ensus", "CENSUS"])
+def test_a_name_that_looks_the_same_is_no_other_budget(book, name):
+    book.grant("census", "1", "add_remove")
+    released(book, name, "0.75")
+    refused(book, name, pure("0.5"))
+    refused(book, "census", pure("0.5"))
+    book.close("census")
+    refused(book, name, pure("0.1"))
+    assert book.verify() == []
+
+
+def test_a_refund_by_hand_does_not_end_what_has_read_rows(book):
+    """It was looked at before, and has read a row since."""
+    release = released(book, "census", "1")
+    book.drawn(release)
+    with pytest.raises(VerificationError, match="cannot be marked given back"):
+        book.refund(release, "given back by hand")
+    book.commit(release, {})
+    book.refund(released(book, "census", "1"), "given back by hand")
+    assert book.balance("census").releases == 1
+    assert book.verify() == []
+
+
 # --- rules -------------------------------------------------------------------------------------------
 
 
@@ -182,7 +205,15 @@ def test_the_most_that_one_release_may_cost(book):
     assert "no epsilon at all" in refused(book, "census", UNBOUNDED)
     book.set_policy(Policy(most_delta=Fraction(0)))
     refused(book, "census", rho("0.01"))
+    assert "no delta at all" in refused(book, "census", UNBOUNDED)
     assert book.verify() == []
+
+
+def test_a_rule_that_is_not_named_stays_as_it_is(book):
+    """Whatever it was when the command began: two owners may change rules at once."""
+    book.set_policy(Policy(require_grant=True, most_epsilon=Fraction(1)))
+    book.set_policy(Policy(most_delta=Fraction(0)), only=["most_delta"])
+    assert book.policy() == Policy(True, Fraction(1), Fraction(0))
 
 
 def test_a_rule_for_one_person_goes_before_the_rule_for_all(book, monkeypatch):
@@ -258,7 +289,13 @@ def test_an_edited_or_cut_copy_is_refused(book, tmp_path):
     copy, other = tmp_path / "copy.jsonl", Ledger(tmp_path / "other.sqlite")
     book.export(copy)
     lines = copy.read_text().splitlines(keepends=True)
-    for wrong in ([lines[1]], [lines[0].replace("census", "Census"), lines[1]], ["{}\n"], ["x\n"]):
+    for wrong in (
+        [lines[1]],
+        [lines[0].replace("census", "Census"), lines[1]],
+        ["{}\n"],
+        ["x\n"],
+        [lines[0].replace('"number":1', '"number":"1"')],
+    ):
         copy.write_text("".join(wrong))
         with pytest.raises(VerificationError):
             other.take(copy)
@@ -266,6 +303,23 @@ def test_an_edited_or_cut_copy_is_refused(book, tmp_path):
     released(book, "census", "0.25")
     assert book.export(copy) == 1
     assert [json.loads(line)["number"] for line in copy.read_text().splitlines()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("other", [b"one\ntwo", b"\x00", b"one\n", b"{"])
+def test_a_file_that_is_something_else_is_left_as_it_is(book, tmp_path, other):
+    book.grant("census", "1", "add_remove")
+    (tmp_path / "mine").write_bytes(other * 2)
+    with pytest.raises(VerificationError, match="is not a copy of the beginning"):
+        book.export(tmp_path / "mine")
+    assert (tmp_path / "mine").read_bytes() == other * 2
+
+
+def test_a_ledger_is_not_exported_onto_itself(tmp_path):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.grant("census", "1", "add_remove")
+    with pytest.raises(VerificationError):
+        book.export(tmp_path / "ledger.sqlite")
+    assert book.verify() == []
 
 
 def test_every_entry_is_mirrored_for_auditors(book, tmp_path, monkeypatch):
@@ -287,6 +341,35 @@ def test_every_entry_is_mirrored_for_auditors(book, tmp_path, monkeypatch):
     mirror.mkdir()
     with pytest.raises(FileError):
         released(watched, "census", "0.25")
+
+
+def test_a_mirror_that_another_process_has_brought_further_is_no_alarm(book, tmp_path, monkeypatch):
+    """It is locked before the ledger is read: so nothing can be added between the two."""
+    book.grant("census", "1", "add_remove")
+    mirror, locked = tmp_path / "mirror.jsonl", copies.lock
+
+    def after_another(file):
+        monkeypatch.setattr(copies, "lock", locked)
+        released(book, "census", "0.25")
+        book.export(mirror)
+        return locked(file)
+
+    monkeypatch.setattr(copies, "lock", after_another)
+    assert book.export(mirror) == 0
+    assert len(mirror.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:se@secret@127.0.0.1:1/budget",
+        "postgresql://ann@127.0.0.1:1/budget?password=secret&connect_timeout=1",
+        "postgresql:///budget?host=127.0.0.1&port=1&sslpassword=secret",
+    ],
+)
+def test_a_password_elsewhere_in_an_address_is_not_shown(url):
+    assert "secret" not in str(Ledger(url).path)
+    assert "secret" not in str(Ledger(url).place.private)
 
 
 def test_the_password_is_shown_nowhere():
