@@ -37,16 +37,17 @@ class Scale:
 
     @classmethod
     def focused(cls, size: int, nullable: bool, begin: int, end: int) -> Scale:
-        """Half of the height for the codes from begin up to end, a quarter for each side, if there is one.
+        """Half of the height for the codes from begin up to end, the rest for the sides that there are.
 
         >>> Scale.focused(100, False, 0, 8).edges(3)
         (0, 2, 3, 4, 6, 7, 8, 20, 100)
         """
-        quarter, nearest = HEIGHT // 4, (end - begin) // 8  # rows that are just outside are many
-        below = _octaves(begin, nearest, quarter)
-        above = _octaves(size - end, nearest, quarter)
+        side = HEIGHT // (4 if 0 < begin and end < size else 2)
+        nearest = (end - begin) // 8  # rows that are just outside are many
+        below = _octaves(begin, nearest, side)
+        above = _octaves(size - end, nearest, side)
         knots = [begin - far for far, _ in reversed(below)] + [begin, end] + [end + far for far, _ in above]
-        low, high = quarter * bool(below), HEIGHT - quarter * bool(above)
+        low, high = side * bool(below), HEIGHT - side * bool(above)
         heights = [low - up for _, up in reversed(below)] + [low, high] + [high + up for _, up in above]
         return cls(size, nullable, tuple(knots), tuple(heights))
 

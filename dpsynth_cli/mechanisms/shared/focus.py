@@ -27,10 +27,10 @@ CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
 ROUNDS = 7
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
-LOOKS = ((64, 1 / 100), (24, 1 / 20))
+LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
 MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
 DULL = 10  # below that a look shows nothing
-SEEN, DOUBT = 0.98, -1.0  # of the rows are in the focus, by so many standard deviations
+SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
 MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
@@ -119,7 +119,7 @@ def axis_of(column: Column, scale: Scale, bits: int) -> Axis:
 
 
 def narrowest(counts: Floats, sd: float, n: float) -> tuple[int, int] | None:
-    """The fewest neighbouring cells, from .. up to, that may well have all but a few of n rows; None if these are not
+    """The fewest neighbouring cells, from .. up to, that surely have most of n rows; None if these are not
     few.
 
     >>> narrowest(np.array([3.0, 1, 90, 4, 0, 1, -2, 1]), 1.0, 99.0)
