@@ -40,9 +40,9 @@ class Scale:
         """Half of the height for the codes from begin up to end, the rest for the sides that there are.
 
         >>> Scale.focused(100, False, 0, 8).edges(3)
-        (0, 2, 3, 4, 6, 7, 8, 20, 100)
+        (0, 2, 4, 6, 8, 11, 20, 48, 100)
         """
-        side = HEIGHT // (4 if 0 < begin and end < size else 2)
+        side = HEIGHT // (4 if begin > 0 and end < size else 2)
         nearest = (end - begin) // 8  # rows that are just outside are many
         below = _octaves(begin, nearest, side)
         above = _octaves(size - end, nearest, side)

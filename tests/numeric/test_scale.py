@@ -76,11 +76,11 @@ def test_far_cells_that_together_are_no_more_than_noise_are_taken_to_be_empty():
 
 def test_rows_far_outside_are_nearer_to_the_focus_than_to_the_bound():
     scale = Scale.focused(2**30, False, 0, 2**10)
-    for cell in (6, 7):
+    for cell in (4, 5, 6, 7):
         begin = scale.edges(3)[cell]
         codes = scale.draw(np.full(20_000, cell), 3, np.random.default_rng(0))
         assert codes.min() >= begin >= 2**10
-        assert codes.mean() < 4 * begin < 2**22
+        assert codes.mean() < 6 * begin
 
 
 def test_a_long_tail_keeps_its_form():
