@@ -143,7 +143,7 @@ def _number_facts(given: Sequence[Facts], at: int) -> Facts:
 
 
 def _unused(*arrays: Array) -> Array:
-    raise NotImplementedError  # or_else and number know of missing values and of labels: values.py
+    raise AssertionError("or_else and number know of missing values and of labels: values.py")
 
 
 FUNCTIONS: dict[str, Function] = {

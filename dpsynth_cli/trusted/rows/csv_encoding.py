@@ -13,32 +13,21 @@ from typing import Any, BinaryIO
 
 from dpsynth_cli.encodings import as_utf8
 from dpsynth_cli.trusted.rows.csv_lines import BOM
+from dpsynth_cli.trusted.rows.csv_stream import Changed
 
 AT_ONCE = 2**20
 _SEP = re.compile(rb'"?sep=([^\r\n"])"?\r?\n?', re.IGNORECASE)
 
 
-class Decoded(io.RawIOBase):
+class Decoded(Changed):
     """The UTF-8 of a stream; the mark at its start, if any, says which of two UTF-16 it is, and goes."""
 
     def __init__(self, stream: BinaryIO, encoding: str, at_once: int = AT_ONCE) -> None:
+        super().__init__()
         self._stream, self._encoding, self._at_once = stream, encoding, at_once
         self._decoder: Any = None
-        self._ready = memoryview(b"")
-        self._ended = False
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
-        while not self._ready and not self._ended:
-            self._decode()
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _decode(self) -> None:
+    def _next(self) -> bytes:
         chunk = self._stream.read(self._at_once)
         if self._decoder is None:
             chunk, encoding = _without_mark(chunk, self._stream, self._encoding)
@@ -48,7 +37,7 @@ class Decoded(io.RawIOBase):
             self._ended = not chunk
         text = self._decoder.decode(chunk, self._ended)
         # A decoder makes no half of a pair, but "surrogatepass" is what keeps this line from ever raising.
-        self._ready = memoryview(text.encode("utf-8", "surrogatepass"))
+        return text.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
 
 
 def _without_mark(chunk: bytes, stream: BinaryIO, encoding: str) -> tuple[bytes, str]:

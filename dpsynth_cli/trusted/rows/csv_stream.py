@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -99,18 +100,11 @@ def without_long_lines(data: bytearray, max_line: int) -> tuple[bytearray, int]:
     return (short + data[kept:], too_long) if too_long else (data, 0)
 
 
-class Joined(io.RawIOBase):
-    """A stream in which a line break inside a quoted field is a space: for files declared multiline.
+class Changed(io.RawIOBase):
+    """A stream that is made of another one piece by piece: `_next` gives the next bytes, and sets `_ended`
+    with the last."""
 
-    Here damage can spread: a quote at the start of a field that should not be there takes the lines
-    up to the next closing quote into its own record. One that is not closed within `limit` bytes is
-    an ordinary character.
-    """
-
-    def __init__(self, stream: BinaryIO, delimiter: bytes, block: int, limit: int) -> None:
-        self._stream, self._block, self._limit = stream, block, limit
-        self._opening = re.compile(rb"(?<=[\n" + re.escape(delimiter) + rb'])"')
-        self._held = bytearray(b"\n")  # what is undecided, after the byte before it
+    def __init__(self) -> None:
         self._ready = memoryview(b"")
         self._ended = False
 
@@ -119,13 +113,31 @@ class Joined(io.RawIOBase):
 
     def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
         while not self._ready and not self._ended:
-            self._join()
+            self._ready = memoryview(self._next())
         size = min(len(buffer), len(self._ready))
         buffer[:size] = self._ready[:size]
         self._ready = self._ready[size:]
         return size
 
-    def _join(self) -> None:
+    @abstractmethod
+    def _next(self) -> bytes: ...
+
+
+class Joined(Changed):
+    """A stream in which a line break inside a quoted field is a space: for files declared multiline.
+
+    Here damage can spread: a quote at the start of a field that should not be there takes the lines
+    up to the next closing quote into its own record. One that is not closed within `limit` bytes is
+    an ordinary character.
+    """
+
+    def __init__(self, stream: BinaryIO, delimiter: bytes, block: int, limit: int) -> None:
+        super().__init__()
+        self._stream, self._block, self._limit = stream, block, limit
+        self._opening = re.compile(rb"(?<=[\n" + re.escape(delimiter) + rb'])"')
+        self._held = bytearray(b"\n")  # what is undecided, after the byte before it
+
+    def _next(self) -> bytes:
         chunk = self._stream.read(self._block)
         self._ended = not chunk
         data, at = self._held + chunk, 1
@@ -140,8 +152,8 @@ class Joined(io.RawIOBase):
             at = end or start + 1
         else:
             at = len(data)
-        self._ready = memoryview(bytes(data[1:at]))
         self._held = data[at - 1 :]
+        return bytes(data[1:at])
 
     def _closing(self, data: bytearray, start: int) -> int | None:
         """One past the quote that closes the one at `start`; 0 if there is none, None if not yet known."""
