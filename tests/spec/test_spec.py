@@ -905,7 +905,7 @@ def _spec_or_usage_error(text: str, *overrides: str) -> None:
     Path("spec.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
         spec = load_spec("spec.yaml", overrides, registry=TOY)
-    except UsageError as error:
+    except (UsageError, FileError) as error:  # a pattern of names wants the header of the input
         said = error.happened
     else:
         said = canonical(spec.effective).decode()
