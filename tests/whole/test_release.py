@@ -429,7 +429,9 @@ def test_ctrl_c_says_what_it_cost(dpsynth, people, monkeypatch):
         patched.setattr(releases, "sum_over", stopped)
         ran = dpsynth("release", spec)
     assert ran.code == 130
-    assert ran.err.startswith("Error: interrupted.\nepsilon = 1 of people was spent. Finish it with the same command")
+    assert ran.err.startswith(
+        "Error: interrupted.\nepsilon = 1 of people was spent. Finish it with the same command"
+    )
     assert dpsynth("release", spec, "--resume").code == 0
 
 
