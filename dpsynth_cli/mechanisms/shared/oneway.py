@@ -203,7 +203,8 @@ def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Ques
     heavy = _above(marginal.masses, np.maximum(threshold(marginal.width, sd), 0.5)) & (marginal.width > 1)
     pieces = _pieces(np.sum(marginal.masses, axis=0), marginal.width, heavy)
     starts, _ = cut(marginal.first, marginal.width, pieces)
-    return count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+    known = range(plan.scale.spike[0], plan.scale.spike[1] + 1) if plan.scale.spike else ()
+    return count(omega, Bins(column.name, tuple(sorted({*starts.tolist(), *known, column.codes}))), share)
 
 
 def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
