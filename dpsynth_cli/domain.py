@@ -20,6 +20,7 @@ GRID = 2**30
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds
+DIGITS = (-3, 9)  # decimals that are looked for: the fewest (thousands), and the one after the most
 OCTAVES = {"continuous": (-128, 128), "integer": (0, 53)}  # of size 2^k to 2^(k+1): the first k, and the end
 
 
@@ -34,7 +35,9 @@ class Column:
 
     Of a `private` column the steward does not know the bounds, or which of the categories there are: these
     are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
-    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside. The codes
+    of one in `digits` are how many decimals its values have. `sought` says whether the decimals are to be
+    found, where the steward says anything about it.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -54,6 +57,8 @@ class Column:
     format: CellFormat = PLAIN
     private: bool = False
     octaves: bool = False
+    digits: bool = False
+    sought: bool | None = None
 
     @property
     def categorical(self) -> bool:
@@ -102,6 +107,8 @@ class Column:
         if self.octaves:
             first, end = OCTAVES[self.type]
             return 2 * (end - first) + 1
+        if self.digits:
+            return DIGITS[1] - DIGITS[0] + 1
         if self.grid is not None:
             return round((exact(self.upper) - exact(self.lower)) / self.grid) + 1
         if self.type == "continuous":

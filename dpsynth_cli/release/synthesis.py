@@ -101,7 +101,7 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search)
+        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)

@@ -251,4 +251,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.005, "columns": 0.15, "misfit": 0.06, "links": 0.27, "pairs": 0.515},
     fits=fits,
+    rounds=True,
 )
