@@ -129,7 +129,7 @@ def ask_marginals(
     plans = [plan for plan in plans if plan.spikes]
     looked = [_look(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
-        marginals[plan.column.name] = _with_spikes(marginals[plan.column.name], look, answer)
+        marginals[plan.column.name], _ = with_spikes(marginals[plan.column.name], look, answer)
     return marginals
 
 
@@ -219,7 +219,8 @@ def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
     return pieces
 
 
-def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal:
+def with_spikes(marginal: Marginal, look: Question, answer: Answer) -> tuple[Marginal, NDArray[np.bool_]]:
+    """The marginal in the pieces of a question about spikes, and which of them are spikes."""
     assert isinstance(look.statistic, CellCounts)
     assert isinstance(look.statistic.cells, Cells)
     axis = look.statistic.cells.axes[0]
@@ -235,7 +236,7 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
     counted = marginal.first if marginal.counted is None else marginal.counted
-    return Marginal(first, width, masses, counted)
+    return Marginal(first, width, masses, counted), spike
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:
