@@ -9,13 +9,12 @@ from typing import Any
 
 from dpsynth_cli.cell_format import DIRECTIVES, CellFormat, NotADateFormat, date_format
 from dpsynth_cli.domain import GRID, SECOND, Column
-from dpsynth_cli.spec.column_kinds import PRIVATE
+from dpsynth_cli.spec.column_kinds import ANY, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, written
 from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, items, positive, text, whole
 from dpsynth_cli.spec.reader import Wrong, plain, usable
-from dpsynth_cli.spec.yaml_nodes import Keys, Node, Scalar, shortened
+from dpsynth_cli.spec.yaml_nodes import Keys, Node, shortened
 
-ANY = "any"
 NUMERIC, TIMES = ("continuous", "integer"), ("date", "datetime")
 LONGEST_CURRENCY = 12
 _MARKS = 'a list of texts that mean a missing cell, such as ["", NA, "-9"]'
@@ -169,21 +168,11 @@ TRUTH = tuple(
     )
     for word in ("true", "false")
 )
-_DECIMALS = "a whole number from 0 to 15, private or any"
-
-
-def _decimals(node: Node) -> int | str:
-    said = node.text if isinstance(node, Scalar) else ""
-    return said if said in (PRIVATE, ANY) else int(whole(_DECIMALS, 0, 15).read(node))
-
-
 DECIMALS = Key(
     "decimals",
-    Kind(_decimals, {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 15}, {"enum": [PRIVATE, ANY]}]}),
-    "how many decimals values have: `2` is a step of 0.01, written with two decimals. `private`: found for a "
-    "small part of the budget, which `joint` does unless it is stated; `any`: they are not rounded",
+    whole("a whole number from 0 to 15", 0, 15),
+    "how many decimals values have: `2` is a step of 0.01, written with two decimals",
     brief=True,
-    of=lambda column: {None: column.decimals, True: PRIVATE, False: ANY}[column.sought],
 )
 SCALE = Key(
     "scale",
@@ -204,11 +193,18 @@ LABELS = Key(
 
 def step_of(kind: str) -> Key:
     """The grid that values lie on."""
+    about = "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay"
+    if kind in TIMES:
+        return Key("step", _STEPS[kind], about, brief=True)
     return Key(
         "step",
-        _STEPS[kind],
-        "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay",
+        or_private(_STEPS[kind], ANY),
+        f"{about}. `private`: found for a small part of the budget, as `joint` does where nothing is stated; "
+        "`any`: numbers are not rounded, do not look",
         brief=True,
+        of=lambda column: (
+            column.step if column.sought is None or column.step is not None else (ANY, PRIVATE)[column.sought]
+        ),
     )
 
 

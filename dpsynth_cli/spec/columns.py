@@ -11,8 +11,8 @@ from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
 from dpsynth_cli.mechanisms.search.outer import STAND_INS
 from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
-from dpsynth_cli.spec.column_formats import ANY, OF_TYPE, with_format
-from dpsynth_cli.spec.column_kinds import BOUNDS, PRIVATE, or_private
+from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
+from dpsynth_cli.spec.column_kinds import ANY, BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
@@ -170,8 +170,8 @@ def _column(columns: Reader, name: str) -> Column:
     declared.finish(own)
     if kind == "boolean":
         values["categories"] = ("false", "true")
-    if values.get("decimals") in (PRIVATE, ANY):
-        values["sought"] = values.pop("decimals") == PRIVATE
+    if values.get("step") in (PRIVATE, ANY):
+        values["sought"] = values.pop("step") == PRIVATE
     bounds = values.pop("bounds", (0, 0))
     if bounds == PRIVATE:
         bounds, values["private"] = STAND_INS[kind], True

@@ -14,7 +14,7 @@ def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str 
     private = [column.name for column in stated.columns if column.private or column.sought]
     if not private:
         return []
-    columns = f"{listed(private)}: bounds, categories or decimals are private, but"
+    columns = f"{listed(private)}: bounds, categories or step are private, but"
     if not mechanism.private(params):
         return [f"{columns} a release by groups has no budget to find them with; state them"]
     if mechanism.stream:
@@ -26,7 +26,7 @@ def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str 
     if named := needs_stated(stated, strata):
         return [
             f"{listed(named)}: a rule or a derived column depends on a column whose bounds, categories or "
-            "decimals are private; state them, or leave that out"
+            "step are private; state them, or leave that out"
         ]
     return []
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.search import bounds, decimals
+from dpsynth_cli.mechanisms.search import bounds, steps
 from dpsynth_cli.mechanisms.search.categories import labels_kept
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.mechanisms.search.outer import outer, private
@@ -51,28 +51,28 @@ class _Search:
 
 
 def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction, sought: Collection[str] = ()) -> Found:
-    """Bounds and categories of the private columns, for at most a share of the budget; then the decimals of
-    those that are `sought`.
+    """Bounds and categories of the private columns, for at most a share of the budget; then what
+    the numbers of those that are `sought` are rounded to.
 
     `declare` is told which columns questions are about from now on. What is not spent is left to the
     mechanism. Everything follows from the answers.
     """
     found = _outlined(ask, declare, omega, share) if private(omega) else Found(omega, Fraction(0))
-    columns = [c for c in found.domain if c.name in sought and decimals.roundable(c)]
+    columns = [c for c in found.domain if c.name in sought and steps.roundable(c)]
     return _rounded(ask, declare, found, columns) if columns else found
 
 
 def _rounded(ask: Ask, declare: Declare, found: Found, columns: Sequence[Column]) -> Found:
-    """The same with the decimals of these columns."""
-    declare(_with(found.domain, [decimals.asked_for(column) for column in columns]))
+    """The same with the steps of these columns."""
+    declare(_with(found.domain, [steps.asked_for(column) for column in columns]))
     questions = [
         Question(STEP, CellCounts(Cells((Bins(column.name, tuple(range(column.codes + 1))),))), own)
         for column, own in zip(
-            map(decimals.asked_for, columns), divide(decimals.SHARE, [1.0] * len(columns)), strict=True
+            map(steps.asked_for, columns), divide(steps.SHARE, [1.0] * len(columns)), strict=True
         )
     ]
     answers = zip(columns, ask(questions), strict=True)
-    after = [decimals.rounded(column, answer) for column, answer in answers]
+    after = [steps.rounded(column, answer) for column, answer in answers]
     domain = _with(found.domain, after)
     declare(domain)
     seen = {column.name: None if column.step is None else float(column.step) for column in after}
