@@ -93,8 +93,8 @@ class Spec:
 
     @property
     def sought(self) -> frozenset[str]:
-        """The columns whose step is to be found: where that is stated; and for a mechanism that wants to know,
-        where nothing is, unless a rule depends on the column."""
+        """The columns whose step is to be found: where that is stated; and for a mechanism that wants to
+        know, where nothing is, unless a rule depends on the column."""
         named = depended_on(self.stated, self.domain.strata)
         wanted = self.mechanism.rounds and self.mechanism.private(self.params)
         return frozenset(

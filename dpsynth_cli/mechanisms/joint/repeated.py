@@ -25,6 +25,7 @@ MANY = 2**20  # codes
 ROUNDS = 6
 ALONE = 8.0  # times the density of the runs beside
 CLEAR = 2.0  # times what noise may reach
+ROWS = 50  # of fewer chance may be the cause
 
 
 def ask_repeated(
@@ -59,7 +60,9 @@ def _outstanding(marginal: Marginal, size: int, sd: float) -> NDArray[np.bool_]:
     beside = np.full((2, len(mass)), 0.0)
     beside[0, 1:], beside[1, :-1] = density[:-1], density[1:]
     height = CLEAR * math.sqrt(len(marginal.masses)) * threshold(np.full(len(mass), PIECES), sd)
-    there = (mass > height) & (density > ALONE * beside.min(axis=0)) & (marginal.first < size)
+    there = (
+        (mass > np.maximum(height, ROWS)) & (density > ALONE * beside.min(axis=0)) & (marginal.first < size)
+    )
     return np.asarray(there & (marginal.width > 1))
 
 

@@ -2,8 +2,8 @@
 
 Most numbers that people write are rounded, and a column that is modelled between its real values has ties
 nowhere and spikes beside them. Rows are counted by the largest step that their value is a multiple of; the
-largest that nearly all rows are multiples of is the column's, if rows can be told from noise at all. Other
-rows are rounded, which moves them by half a step.
+smallest of these that more rows have than noise would is the column's. Few other rows are rounded, which
+moves them by half a step.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from dpsynth_cli.domain import STEPS, Column, exact
 from dpsynth_cli.questions import Answer
 
 SHARE = Fraction(1, 50)  # of the budget, for all columns together
-NEARLY = 0.995  # of the rows
-SEEN = 8.0  # all rows, in standard deviations: fewer show nothing
-DOUBT, MAYBE = 2.5, 0.03  # standard deviations, but not more than such a part of the rows
-STANDS = 3.5  # standard deviations: rows of one smaller step that are there
+RARE = 0.005  # of the rows: so many may be rounded
+SEEN = 30.0  # all rows, in standard deviations: fewer show nothing
+STANDS = 3.0  # standard deviations: rows of a step that are there
 FEW = 64  # whole numbers that are not worth a look
 MOST = 2**24  # values; a column of more is as good as continuous
 
@@ -55,15 +54,14 @@ def rounded(column: Column, answer: Answer) -> Column:
     """
     counts = answer.values[: len(STEPS) + 1].astype(np.float64)
     total, sd = float(counts.sum()), answer.sd
-    if total < SEEN * sd * math.sqrt(len(counts)):
+    if total < SEEN * sd:
         return column
-    more = total - np.cumsum(counts[:-1])  # rows that are multiples of smaller steps only
-    doubt = np.minimum(DOUBT * sd * np.sqrt(np.arange(len(counts) - 1, 0, -1)), MAYBE * total)
-    seen = np.maximum.accumulate(counts[:0:-1])[::-1] > max(STANDS * sd, (1 - NEARLY) * total)
-    fits = np.flatnonzero((more <= (1 - NEARLY) * total + doubt) & ~seen)
-    if not len(fits):
+    finer = np.flatnonzero(
+        counts > max(STANDS * sd, RARE * total)
+    )  # the largest steps of rows that are there
+    if not len(finer) or finer[-1] == len(STEPS):
         return column
-    step = STEPS[fits[0]]
+    step = STEPS[finer[-1]]
     first, last = math.ceil(exact(column.lower) / step), math.floor(exact(column.upper) / step)
     if not 1 <= last - first < MOST or max(abs(first), abs(last)) > 2**50:
         return column
