@@ -15,12 +15,13 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import STEPS, Column, exact
+from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.questions import Answer
 
 SHARE = Fraction(1, 50)  # of the budget, for all columns together
 RARE = 0.005  # of the rows: so many may be rounded
-SEEN = 30.0  # all rows, in standard deviations: fewer show nothing
-STANDS = 3.0  # standard deviations: rows of a step that are there
+CHANCE = 0.02  # that noise is taken for rows of a step
+SEEN = 10.0  # times what noise may be: fewer rows show nothing
 FEW = 64  # whole numbers that are not worth a look
 MOST = 2**24  # values; a column of more is as good as continuous
 
@@ -53,15 +54,11 @@ def rounded(column: Column, answer: Answer) -> Column:
     (Fraction(1, 10), 0.1, 9.9, 99)
     """
     counts = answer.values[: len(STEPS) + 1].astype(np.float64)
-    total, sd = float(counts.sum()), answer.sd
-    if total < SEEN * sd:
+    total, reached = float(counts.sum()), reach(answer.noise, answer.sd, len(counts), CHANCE)
+    there = np.flatnonzero(counts > max(reached, RARE * total))
+    if total < SEEN * reached or not len(there) or there[-1] == len(STEPS):
         return column
-    finer = np.flatnonzero(
-        counts > max(STANDS * sd, RARE * total)
-    )  # the largest steps of rows that are there
-    if not len(finer) or finer[-1] == len(STEPS):
-        return column
-    step = STEPS[finer[-1]]
+    step = STEPS[there[-1]]
     first, last = math.ceil(exact(column.lower) / step), math.floor(exact(column.upper) / step)
     if not 1 <= last - first < MOST or max(abs(first), abs(last)) > 2**50:
         return column

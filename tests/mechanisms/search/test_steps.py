@@ -47,9 +47,9 @@ def found(values, omega, epsilon, delta=None):
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_steps_are_found_for_the_stated_share(neighbours, delta):
     columns = tuple(Column(name, "continuous", lower=0.0, upper=40_000.0) for name in ROUNDED)
-    # Noise is at most 30 rows here (pure, replace_one), and 3 sd 90; 20,000 rows are 600 sd.
+    # The scale of noise is at most 2.5 rows here, and 100 rows of a step are there: exp(-40).
     made, rows, bill = found(
-        {name: x for name, (x, _) in ROUNDED.items()}, Domain(columns, neighbours), 20, delta
+        {name: x for name, (x, _) in ROUNDED.items()}, Domain(columns, neighbours), 200, delta
     )
     assert {c.name: c.step for c in made.domain} == {name: step for name, (_, step) in ROUNDED.items()}
     assert rows.omega == made.domain
@@ -69,14 +69,14 @@ def test_whole_numbers_have_steps_above_one_only():
     columns = (Column("wind", "integer", lower=3, upper=363), Column("n", "integer", lower=0, upper=999))
     rng = np.random.default_rng(5)
     values = {"wind": 10 * rng.integers(1, 37, ROWS), "n": rng.integers(0, 1000, ROWS)}
-    made, _, _ = found(values, Domain(columns), 20)
+    made, _, _ = found(values, Domain(columns), 200)
     assert made.domain["wind"] == Column("wind", "integer", lower=10, upper=360, step=Fraction(10))
     assert made.domain["n"] == columns[1]
 
 
 def test_bounds_are_found_first_and_missing_values_say_nothing():
     values = np.where(RNG.random(ROWS) < 0.3, np.nan, ROUNDED["price"][0])
-    made, _, _ = found({"x": values}, Domain((private("x", "continuous", nullable=True),)), 50)
+    made, _, _ = found({"x": values}, Domain((private("x", "continuous", nullable=True),)), 500)
     assert made.domain["x"].step == Fraction(1, 100)
     assert made.domain["x"].upper < 4000
     assert {"sure", "steps"} <= set(made.facts)
