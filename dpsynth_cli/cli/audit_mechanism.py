@@ -113,13 +113,20 @@ def _write_plot(path: Path, findings: list[Finding]) -> None:
 
 
 def _print(findings: list[Finding]) -> None:
+    from dpsynth_cli.evidence.empirical import transcript_runs
+
     rows = []
     for found in findings:
         claim = f"{found.epsilon:g}" + (f", delta {found.delta:g}" if found.delta else "")
         fit = "" if found.gaussian is None else f"{found.gaussian:.2f}"
-        numbers = [f"{found.lower:.2f}", fit, f"{found.audited / found.epsilon:.0%}", f"{2 * found.runs:,}"]
+        exactly = f"{found.worst.part:.0%}"
+        numbers = [f"{found.lower:.2f}", fit, f"{found.transcripts:.2f}", f"{found.of_claim:.0%}", exactly]
         rows.append([found.neighbours, claim, *numbers, found.pair, found.statistic])
-    head = ["neighbours", "claimed epsilon", "at least", "Gaussian fit", "of the claim", "runs"]
-    print_table([*head, "tables that differ by", "told apart by"], rows)
+    head = ["neighbours", "claimed epsilon", "at least", "Gaussian fit", "by transcripts", "of the claim"]
+    print_table([*head, "by exact loss", "tables that differ by", "told apart by"], rows)
+    runs = findings[0].runs
+    typer.echo(
+        f"{2 * runs:,} releases and {2 * transcript_runs(runs):,} transcripts of the worst of them a line."
+    )
     if all(found.holds for found in findings):
         typer.echo(f"No claim is refuted; each bound holds with confidence {findings[0].confidence:g}.")
