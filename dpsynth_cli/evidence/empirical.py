@@ -6,9 +6,8 @@ gives a lower bound on epsilon. They see whatever a release shows, meant or not,
 them.
 
 Transcripts: of the worst run that was found (`worst.py`) the privacy loss is known exactly, and its
-questions are answered again a hundred times as often as there were releases (`transcripts.py`). They see
-far into the tail, where the claim is nearly reached. All bounds of a line hold together with the stated
-confidence.
+questions are answered again many thousand times (`transcripts.py`). They see far into the tail, where the
+claim is nearly reached. All bounds of a line hold together with the stated confidence.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from dpsynth_cli.trusted.noise.words import system_source
 
 RELATIONS = ("add_remove", "replace_one")
 LEAST_PILOT = 300  # runs of each table
-TRANSCRIPTS = 100  # times the runs
+TRANSCRIPTS = 200_000  # of each of the two worst tables
 Advance = Callable[[int], None]
 
 
@@ -62,6 +61,7 @@ class Finding:
     confidence: float
     curve: tuple[Floats, Floats]
     worst: Worst
+    count: int
     transcripts: float
     mu: float | None
 
@@ -96,7 +96,7 @@ class Finding:
                 "exactly": self.worst.part,
                 "tables": self.worst.bench.pair.name,
                 "split": self.worst.bench.split,
-                "count": transcript_runs(self.runs),
+                "count": self.count,
             },
             "of_claim": self.of_claim,
             "holds": self.holds,
@@ -115,8 +115,10 @@ def audit(
     runs: int,
     confidence: float,
     progress: Advance = lambda done: None,
+    count: int = TRANSCRIPTS,
 ) -> Finding:
-    """Search for evidence against the claim; `runs` releases of each of two tables count."""
+    """Search for evidence against the claim; `runs` releases and `count` transcripts of each of two tables
+    count."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
     # One part for each statistic of releases, and one for transcripts; each bounds mu, too, if that is
@@ -161,7 +163,7 @@ def audit(
     by_transcripts, mu = transcripts.proved(
         found_worst.told,
         found_worst.bench.pair.omega,
-        transcript_runs(runs),
+        count,
         small,
         alpha * (2 if gaussian else 1),
         gaussian,
@@ -182,6 +184,7 @@ def audit(
         confidence,
         _curve(*(each["likelihood"] for each in fresh)),
         found_worst,
+        count,
         by_transcripts,
         mu if gaussian else None,
     )
@@ -190,11 +193,6 @@ def audit(
 def pilot_runs(runs: int) -> int:
     """Runs of each table of each pair that only choose."""
     return max(LEAST_PILOT, runs // 8)
-
-
-def transcript_runs(runs: int) -> int:
-    """Transcripts of each table of the worst pair that count."""
-    return TRANSCRIPTS * runs
 
 
 def releases(mechanism: Mechanism, neighbours: str, runs: int) -> int:

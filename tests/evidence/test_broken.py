@@ -30,7 +30,7 @@ def _prices_forgotten():
 
 
 def found(relation: str, count: int, mechanism=MARGINALS, confidence: float = 0.999) -> Finding:
-    return audit(mechanism, relation, Fraction(1), None, count, confidence)
+    return audit(mechanism, relation, Fraction(1), None, count, confidence, count=1000)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,14 @@ def found(relation: str, count: int, mechanism=MARGINALS, confidence: float = 0.
         (broken.seeded, IN_AN_EMPTY_CELL, 300),
         (broken.one_draw_for_all, IN_AN_EMPTY_CELL, 300),
         (broken.wrapped_around, END_OF_A_BYTE, 300),
-        (broken.missing_poisons, MISSING, 300),
+        (broken.missing_poisons, MISSING, 800),
         (broken.in_order, IN_AN_EMPTY_CELL, 1000),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_mistake_in_the_noise_or_the_sums_is_found(one_pair, monkeypatch, change, number, count):
     one_pair(number)
+    monkeypatch.setattr(empirical, "LEAST_PILOT", count // 4)
     monkeypatch.setattr(runs, "open_curator", broken.curator_with(change))
     assert not found("add_remove", count).holds
 
@@ -78,8 +79,7 @@ def test_a_mistake_in_the_prices_is_found_exactly_and_by_transcripts(
     """By the exact loss of one run, and by what 50,000 transcripts prove without it."""
     one_pair(MOVED)
     mistake(monkeypatch, prices)
-    monkeypatch.setattr(empirical, "TRANSCRIPTS", 500)
-    ran = audit(MARGINALS, "replace_one", Fraction(epsilon), delta, 100, 0.999)
+    ran = audit(MARGINALS, "replace_one", Fraction(epsilon), delta, 100, 0.999, count=50_000)
     assert not ran.holds
     assert ran.worst.part > 1.4  # of epsilon twice, of mu sqrt 2 times or more
     assert ran.of_claim > 1

@@ -24,8 +24,8 @@ DELTA = Fraction(1, 10**5)
 def test_a_small_claim_is_not_refuted_and_a_large_one_is_seen(one_pair, name):
     """Few runs can prove that tables differ by 2 or so: more than a claim of 1, less than one of 8."""
     one_pair(0)
-    assert audit(mechanisms()[name], "add_remove", Fraction(1), None, 220, SURE).holds
-    assert audit(mechanisms()[name], "add_remove", Fraction(8), None, 100, 0.99).audited > 1
+    assert audit(mechanisms()[name], "add_remove", Fraction(1), None, 220, SURE, count=20_000).holds
+    assert audit(mechanisms()[name], "add_remove", Fraction(8), None, 100, 0.99, count=1000).lower > 1
 
 
 @pytest.mark.slow
@@ -97,6 +97,7 @@ def test_the_command_prints_a_table_and_writes_json_and_a_plot(dpsynth, quick, t
     )
     ran = dpsynth(*words, "--plot", "plot.svg")
     assert (ran.code, ran.err) == (0, "")
+    assert "A line has 200 releases and 20,000 transcripts of the worst one." in ran.out
     assert "No claim is refuted" in ran.out
     assert (tmp_path / "plot.svg").read_text().count("<polyline") == 2
     ran = dpsynth(*words, "--currency", "pure", "--json")
@@ -104,13 +105,15 @@ def test_the_command_prints_a_table_and_writes_json_and_a_plot(dpsynth, quick, t
     assert line["claimed"] == {"epsilon": 4.0, "delta": 0.0}
     assert line["holds"] is True
     assert line["runs"] == 100
+    assert line["transcripts"]["exactly"] == 1
+    assert 0.7 < line["of_claim"] <= 1
 
 
 def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
     monkeypatch.setattr(runs, "open_curator", broken.curator_with(broken.empty_cells_left))
     ran = dpsynth(
         "audit-mechanism", "marginals", "--epsilon", 1, "--runs", 200, "--neighbours", "add_remove",
-        "--currency", "pure",
+        "--currency", "pure", "--transcripts", 1000,
     )  # fmt: skip
     assert ran.code == 4
     assert ran.err == (
