@@ -86,15 +86,9 @@ def test_the_best_event_separates_what_can_be_separated():
 
 def test_the_command_prints_a_table_and_writes_json_and_a_plot(dpsynth, quick, tmp_path):
     words = (
-        "audit-mechanism",
-        "marginals",
-        "--runs",
-        100,
-        "--neighbours",
-        "add_remove",
-        "--confidence",
-        SURE,
-    )
+        "audit-mechanism", "marginals", "--runs", 100, "--neighbours", "add_remove", "--confidence", SURE,
+        "--transcripts", 10_000,
+    )  # fmt: skip
     ran = dpsynth(*words, "--plot", "plot.svg")
     assert (ran.code, ran.err) == (0, "")
     assert "A line has 200 releases and 20,000 transcripts of the worst one." in ran.out
