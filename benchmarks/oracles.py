@@ -83,7 +83,7 @@ def asked(given: argparse.Namespace, name: str, *words: str) -> list[Any]:
         progress(f"{name}: no environment (python -m benchmarks oracles install)")
         return []
     ran = subprocess.run(
-        [python, ROOT / "benchmarks" / "outside" / f"by_{name}.py", *words],
+        [python, ROOT / "benchmarks" / "outside" / f"oracle_{name}.py", *words],
         capture_output=True, text=True, timeout=LONGEST, check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=given.folder,
     )  # fmt: skip
