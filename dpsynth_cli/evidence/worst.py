@@ -63,9 +63,10 @@ def worst(mechanism: Mechanism, params: Any, neighbours: str, budget: Accountant
     for split in _splits(mechanism.stages):
         for pair in pairs(mechanism, params, neighbours):
             bench = bench_of(mechanism, params, pair, budget, split)
-            best = _worse(best, _recorded(bench))
+            run = _recorded(bench)
+            best = _worse(best, run)
             if best.part < NEAR and not mechanism.stream:
-                best = _worse(best, _other_rows(bench, best.told))
+                best = _worse(best, _other_rows(bench, run.told))
         if best is not None and best.part >= NEAR:
             break
     assert best is not None

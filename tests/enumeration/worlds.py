@@ -93,18 +93,16 @@ def neighbouring(tables: list[Table], neighbours: str, unit: int = 1) -> Iterato
     number = {table: i for i, table in enumerate(tables)}
     rows = sorted({row for table in tables for row in table})
     units = [one for n in range(1, unit + 1) for one in combinations_with_replacement(rows, n)]
-    most = max(map(len, tables))
     for table in tables:
         for place, one in enumerate(units):
-            more = tuple(sorted(table + one))
-            if len(more) > most:
+            more = number.get(tuple(sorted(table + one)))
+            if more is None:  # too many rows
                 continue
             if neighbours == "add_remove":
-                yield number[table], number[more]
+                yield number[table], more
                 continue
-            for other in units[:place]:
-                if len(other) == len(one):
-                    yield number[tuple(sorted(table + other))], number[more]
+            for other in units[:place]:  # of no more rows
+                yield number[tuple(sorted(table + other))], more
 
 
 def sums(question: Question, omega: Domain, tables: list[Table]) -> np.ndarray:
