@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -70,7 +71,7 @@ class Journal:
         except BaseException:
             with suppress(DpsynthError):
                 if ledger.state(release_id) == "aborted":  # it was given back
-                    path.unlink(missing_ok=True)
+                    disk.remove(path)
             raise
 
     @classmethod
