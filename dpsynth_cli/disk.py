@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from glob import glob
 from pathlib import Path
@@ -108,11 +108,16 @@ def names(folder: Path) -> list[str]:
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """A folder and those above it, durable: else a power cut could take it away with all that is in it."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True, mode=mode)
-    for one in reversed(missing):
-        sync_folder(one.parent)
+    """A folder and those above it, durable: else a power cut could take it away with all that is in it.
+
+    Each is synced before the next is made; of those that are there, the last may be as new: whoever made it
+    was stopped before the sync.
+    """
+    if not folder.exists():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True, mode=mode)
+    with suppress(PermissionError):  # what only others may write to is theirs, and not new
+        sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -119,6 +119,12 @@ class PartialTranscript:
         if not disk.lock(file, wait=False):
             file.close()
             return None
+        try:
+            disk.sync(file)  # its process may have written answers, and died before they were durable
+        except OSError as error:
+            file.close()
+            told = f"cannot write {path}: {error.strerror}."
+            raise FileError(told, "Nothing more was spent.", "Check the disk, and run it again.") from None
         header, private, answers = _read_stream(file.read())
         # Renamed over meanwhile: the lock is on a file that is no longer this one.
         if header is None or not disk.is_at(file, path):

@@ -1,7 +1,7 @@
 """What the processes of a schedule do: the real commands, on a simulated machine.
 
-Not real are the rows (there are none to read), and the noise: it is a number that is never drawn twice, so that
-two answers to one question cannot look the same.
+Not real are the rows (there are none to read), and the noise: it is a number that is never drawn twice, so
+that two answers to one question cannot look the same.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ columns:
 @cache
 def specs() -> tuple[Spec, ...]:
     """Two outputs in one folder, one in a folder of its day, and a stream."""
-    wanted = [("release", output, "marginals") for output in OUTPUTS] + [("stream", f"{OUT}/s.csv", "online")]
+    wanted = [(Path(output).stem, output, "marginals") for output in OUTPUTS]
+    wanted.append(("stream", f"{OUT}/s.csv", "online"))
     made = []
     with TemporaryDirectory() as folder:
         for name, output, mechanism in wanted:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
-import dpsynth_cli.release.again as again
 import dpsynth_cli.release.journal as journals
-import dpsynth_cli.release.stream as streams
 import dpsynth_cli.release.table as releases
 from dpsynth_cli import disk
+from dpsynth_cli.errors import FileError
 from dpsynth_cli.release import replaced
 from dpsynth_cli.release.journal import Journal
 from dpsynth_cli.release.transcript import PartialTranscript
-from dpsynth_cli.trusted.ledger import balance, chain, ledger
+from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.balance import Account
 from dpsynth_cli.trusted.ledger.books import Books
 from dpsynth_cli.trusted.ledger.ledger import Ledger
@@ -62,7 +60,14 @@ def mistake(*seen_by: str) -> Callable[[Callable[[], list[Change]]], Callable[[]
 
 @mistake(TOGETHER)
 def files_are_renamed_without_a_sync() -> list[Change]:
-    return [(disk, "sync", lambda file: file.flush())]
+    def sync(file: Any) -> None:
+        if file.path.endswith(".tmp"):
+            file.flush()
+        else:
+            real(file)
+
+    real = disk.sync
+    return [(disk, "sync", sync)]
 
 
 @mistake(STAYS, GOES_ON)
@@ -103,22 +108,25 @@ def rows_are_read_before_the_charge_is_marked() -> list[Change]:
 
 @mistake(OVERDRAWN, ONE_CHARGE)
 def a_charge_is_given_back_after_rows_were_read() -> list[Change]:
+    @contextmanager
+    def refunding(spec: Any, book: Ledger, release_id: str, *more: Any, **others: Any) -> Iterator[None]:
+        try:
+            yield
+        except (Exception, KeyboardInterrupt):
+            if book.state(release_id) in ("reserved", "drawn"):
+                book.abort(release_id, "it failed")
+            raise FileError("it failed.") from None
+
     def refund(self: Account, release: str) -> None:
         self.drawn.discard(release)
         real(self, release)
 
-    def abort(self: Ledger, kind: str, release_id: str, why: str) -> bool:
-        with self._writing("") as db:
-            history = self._check_move(db, "abort", release_id, "")
-            chain.append(db, history[0].dataset, "abort", release_id, {"why": why, "refunded": True})
-        return True
-
-    def state(self: Ledger, release_id: str) -> str | None:
-        found = known(self, release_id)
-        return "reserved" if found == "drawn" else found
-
-    real, known = Account.refund, Ledger.state
-    return [(Account, "refund", refund), (Ledger, "_abort", abort), (Ledger, "state", state)]
+    real = Account.refund
+    return [
+        (releases, "refunding", refunding),
+        (journals, "refunding", refunding),
+        (Account, "refund", refund),
+    ]
 
 
 @mistake(OVERDRAWN)
@@ -204,6 +212,6 @@ def a_generation_is_noted_before_it_is_on_the_disk() -> list[Change]:
         self._noted = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted).number
         self._write(self._next, data)
         disk.sync_folder(self.path.parent)
-        self._rename()
+        self._settle()
 
     return [(Store, "commit", commit)]

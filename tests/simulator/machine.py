@@ -1,9 +1,9 @@
 """A simulated disk and clock: each function has the name and the meaning of the one in `dpsynth_cli.disk`.
 
-A file has bytes that processes see and bytes that a power cut leaves: those of its last `sync`, and of what was
-written since any part, torn or out of order. A name is durable when its folder was synced; of later changes a
-power cut keeps the first ones, or any of them. A rename is one change. What a process has not flushed dies
-with it.
+A file has bytes that processes see and bytes that a power cut leaves: those of its last `sync`, and of what
+was written since any part, torn or out of order. A name is durable when its folder was synced; of later
+changes a power cut keeps the first ones, or any of them. A rename is one change. What a process has not
+flushed dies with it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.simulator.files import File, Node
 from tests.simulator.scheduler import Scheduler
 
 NAMES = (
-    "create", "reopen", "append", "open_to_read", "read", "sync", "is_at", "replace", "link", "copy", "remove",
-    "exists", "is_folder", "names", "make_folder", "sync_folder", "matching", "modified", "newest", "set_modified",
-    "locked_folder", "lock", "now", "today", "sleep", "process",
+    "create", "reopen", "append", "open_to_read", "read", "sync", "is_at", "replace", "link", "copy",
+    "remove", "exists", "is_folder", "names", "make_folder", "sync_folder", "matching", "modified",
+    "newest", "set_modified", "locked_folder", "lock", "now", "today", "sleep", "process",
 )  # fmt: skip
 Change = dict[str, Node | None]  # names that are given, or taken away
 
@@ -40,7 +40,7 @@ class Machine:
         self.hard_links = True
         self.full = self.failing = 0  # so many more writes find no room; so many more syncs fail
         self.clock = datetime(2026, 1, 31, 23, 50, tzinfo=timezone.utc)
-        self.published: list[tuple[str, bytes]] = []  # every file that ever had a name without a dot before it
+        self.published: list[tuple[str, bytes]] = []  # all that had a public name
 
     def step(self, what: str, path: object = "") -> None:
         self.scheduler.step()
@@ -66,12 +66,9 @@ class Machine:
 
     def _change(self, change: Change) -> None:
         for path, node in change.items():
-            if node is None:
-                self.found.pop(path, None)
-            else:
-                if os.path.dirname(path) not in self.folders:
-                    raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-                self.found[path] = node
+            if node is not None and os.path.dirname(path) not in self.folders:
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        _apply(self.found, change)
         self.changes.append(change)
 
     # --- files ---------------------------------------------------------------------------------------
@@ -125,6 +122,8 @@ class Machine:
     def replace(self, path: Path, target: Path) -> None:
         self.step("replace", target)
         node = self._node(path)
+        if self.found.get(str(target)) is node:  # POSIX: two names of one file stay as they are
+            return
         self._change({str(path): None, str(target): node})
         if not target.name.startswith("."):
             self.published.append((str(target), bytes(node.data)))
@@ -133,14 +132,16 @@ class Machine:
         self.step("link", target)
         if not self.hard_links:
             raise OSError(errno.EPERM, "Operation not permitted", str(target))
-        self._need_room(target)
+        node = self._node(path)
         if str(target) in self.found:
             raise FileExistsError(errno.EEXIST, "File exists", str(target))
-        self._change({str(target): self._node(path)})
+        self._need_room(target)
+        self._change({str(target): node})
 
     def copy(self, path: Path, target: Path) -> None:
+        data = self.read(path)
         with self.create(target) as file:
-            file.write(self.read(path))
+            file.write(data)
             self.sync(file)
 
     def remove(self, path: Path) -> None:
@@ -160,13 +161,13 @@ class Machine:
         return sorted(os.path.basename(path) for path in self.found if os.path.dirname(path) == str(folder))
 
     def make_folder(self, folder: Path, mode: int = 0o777) -> None:
-        missing = [one for one in (folder, *folder.parents) if str(one) not in self.folders]
-        for one in reversed(missing):
-            self.step("make folder", one)
-            self._need_room(one)
-            self.folders[str(one)] = Node()
-            self.changes.append({str(one): self.folders[str(one)]})
-            self.sync_folder(one.parent)
+        self.step("make folder", folder)
+        if str(folder) not in self.folders:
+            self.make_folder(folder.parent, mode)
+            self._need_room(folder)
+            self.folders[str(folder)] = Node()
+            self.changes.append({str(folder): self.folders[str(folder)]})
+        self.sync_folder(folder.parent)
 
     def sync_folder(self, folder: Path) -> None:
         self.step("sync folder", folder)
@@ -209,7 +210,9 @@ class Machine:
         self.step("lock", file.path)
 
         def free() -> bool:
-            return not any(other is not file and not (shared and own) for other, own in file.node.holders.items())
+            return not any(
+                other is not file and not (shared and own) for other, own in file.node.holders.items()
+            )
 
         if not free():
             if not wait:

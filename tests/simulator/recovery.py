@@ -7,15 +7,16 @@ from pathlib import Path
 from dpsynth_cli.errors import DpsynthError, UsageError
 from dpsynth_cli.release.unfinished import left_in
 from tests.simulator import commands
-from tests.simulator.commands import OUTPUTS, spec_today
-from tests.simulator.invariants import GOES_ON, ONE_CHARGE, in_words
+from tests.simulator.commands import spec_today
+from tests.simulator.invariants import GOES_ON, ONE_CHARGE
 from tests.simulator.world import World
 
 
 def recovered(world: World) -> list[str]:
     """What went wrong: a bug instead of words, a refusal without a reason, a second charge."""
     wrong: list[str] = []
-    for number in range(len(OUTPUTS)):
+    commands_run = [command for works in world.schedule.rounds for command in works]
+    for number in sorted({command[1] for command in commands_run if command[0] == "release"}):
         for _ in range(6):
             if not _resumed(world, number, wrong):
                 break
@@ -48,7 +49,6 @@ def _tried(world: World, command: commands.Command, wrong: list[str], charges: i
             wrong.append(f"{GOES_ON}: {command} was refused: {error}")
         return False
     except Exception as error:
-        assert not in_words(error)
         wrong.append(f"{GOES_ON}: {command} ended with {type(error).__name__}: {error}")
         return False
     if _reserves(world) - before > charges:
@@ -57,8 +57,8 @@ def _tried(world: World, command: commands.Command, wrong: list[str], charges: i
 
 
 def _with_reason(world: World, error: DpsynthError) -> bool:
-    """After a restored backup, and where a torn mirror must be looked at, it may be refused; nor does a stream
-    that was started over replace the snapshots of the one before."""
+    """After a restored backup, and where a torn mirror must be looked at, it may be refused; nor does a
+    stream that was started over replace the snapshots of the one before."""
     torn_mirror = world.schedule.mirror and world.cuts > 0
     started_over = any(command == ("init", True) for works in world.schedule.rounds for command in works)
     return bool(world.restored or torn_mirror or (started_over and "something else" in error.happened))

@@ -10,6 +10,7 @@ from tests.simulator.commands import STREAM, Command
 
 DAY = 24 * 3600
 STEPS = 80  # of one command, about
+FLAVOURS = ("at once", *["releases"] * 4, *["stream"] * 3, "both", "both", "restored")
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,20 @@ class Schedule:
 def drawn(seed: int) -> Schedule:
     """The schedule of a seed: two to six processes in one to three rounds, and up to a dozen accidents."""
     luck = random.Random(seed)
-    flavour = luck.choice(("releases", "releases", "stream", "both"))
-    count = luck.choice((2, 2, 2, 3, 3, 3, 4, 4, 5, 6))
-    commands = [_command(luck, flavour) for _ in range(count)]
-    if flavour == "stream" and luck.random() < 0.8:
-        commands[0] = ("init", False)
-    cuts = sorted(luck.randrange(1, count) for _ in range(luck.choice((0, 1, 1, 2))))
-    rounds = [
-        commands[a:b]
-        for a, b in zip([0, *cuts], [*cuts, count], strict=True)
-        if a < b
-    ]  # fmt: skip
-    events = [
-        event for number, works in enumerate(rounds) for event in _events(luck, number, len(works))
-    ]  # fmt: skip
-    if luck.random() < 0.15:  # a backup is taken, and later put back: of the files or of the ledger
-        kind = luck.choice(("restore files", "restore files", "restore ledger"))
-        events.append(Event(0, luck.randrange(STEPS * len(rounds[0])), "backup"))
-        events.append(Event(luck.randrange(len(rounds)), 0, kind))
+    flavour = luck.choice(FLAVOURS)
+    if flavour == "at once":
+        rounds, events = _at_once(luck)
+    elif flavour == "restored":
+        rounds, events = _restored(luck)
+    else:
+        rounds = _rounds(luck, flavour)
+        events = [event for i, works in enumerate(rounds) for event in _events(luck, i, len(works))]
+        if luck.random() < (
+            0.4 if flavour == "stream" else 0.2
+        ):  # a backup is taken, and later put back: of the files or of the ledger
+            kind = luck.choice(("restore files", "restore files", "restore ledger"))
+            events.append(Event(0, luck.randrange(STEPS * len(rounds[0])), "backup"))
+            events.append(Event(luck.randrange(len(rounds)), 0, kind))
     return Schedule(
         luck.choice((1, 1, 2, 2, 3)),
         tuple(map(tuple, rounds)),
@@ -67,6 +64,33 @@ def drawn(seed: int) -> Schedule:
         luck.random() < 0.9,
         seed,
     )
+
+
+def _at_once(luck: random.Random) -> tuple[list[list[Command]], list[Event]]:
+    """The same command in two or three processes, which take turns; nothing else happens."""
+    count = luck.choice((2, 2, 3))
+    turns = luck.choice((1, 2, 4, 8))
+    events = [Event(0, luck.randrange(1, 40 * count), "switch", luck.randrange(count)) for _ in range(turns)]
+    return [[("release", 0, ())] * count], events
+
+
+def _restored(luck: random.Random) -> tuple[list[list[Command]], list[Event]]:
+    """A release is cut off after a backup, which is put back; somebody else has begun meanwhile, or not."""
+    at = luck.randrange(20, 60)
+    cut = luck.choice(("kill", "power cut", "interrupt"))
+    kind = luck.choice(("restore files", "restore files", "restore ledger"))
+    events = [Event(0, at, "backup"), Event(0, luck.randrange(at, STEPS + 10), cut, 0), Event(0, 0, kind)]
+    return [[("release", 0, ())], [_command(luck, "both") for _ in range(luck.choice((1, 1, 2)))]], events
+
+
+def _rounds(luck: random.Random, flavour: str) -> list[list[Command]]:
+    count = luck.choice((2, 2, 2, 3, 3, 3, 4, 4, 5, 6))
+    commands = [_command(luck, flavour) for _ in range(count)]
+    if flavour == "stream" and luck.random() < 0.8:  # in a sensible order, mostly
+        sensible: list[Command] = [("init", False), ("push", "1"), ("publish",), ("push", "2"), ("publish",)]
+        commands = (sensible + commands)[: max(3, count)]
+    cuts = sorted({luck.randrange(1, len(commands)) for _ in range(luck.choice((0, 1, 1, 2)))})
+    return [commands[a:b] for a, b in zip([0, *cuts], [*cuts, len(commands)], strict=True)]
 
 
 def _command(luck: random.Random, flavour: str) -> Command:
@@ -108,7 +132,7 @@ def _events(luck: random.Random, number: int, processes: int) -> Iterator[Event]
 
 
 def shrunk(schedule: Schedule, fails: Callable[[Schedule], bool]) -> Schedule:
-    """A schedule that fails too, and from which nothing can be left out; steps as early as may be."""
+    """A schedule that fails too, and from which nothing can be left out; steps about as early as may be."""
     smaller = True
     while smaller:
         smaller = False
@@ -132,7 +156,7 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     if not schedule.hard_links:
         yield replace(schedule, hard_links=True)
     for i, event in enumerate(schedule.events):
-        for step in (event.step // 2, event.step - 1):
-            if 0 <= step < event.step:
+        for step in (0, event.step // 2, event.step * 7 // 8):
+            if step < event.step:
                 earlier = replace(event, step=step)
                 yield replace(schedule, events=(*schedule.events[:i], earlier, *schedule.events[i + 1 :]))

@@ -1,4 +1,4 @@
-"""One schedule, run: rounds of processes, accidents between their steps, and the invariants after each round."""
+"""One schedule, run: rounds of processes, and accidents between their steps."""
 
 from __future__ import annotations
 
@@ -104,4 +104,3 @@ class World:
                 machine.folders.setdefault(os.path.dirname(path), Node())
         machine.changes.clear()
         machine.durable = machine.folders | machine.found
-

@@ -181,7 +181,6 @@ class Store:
     def begin(self, state: StreamState) -> None:
         """The first file of a stream that is not charged yet: nothing counts before `commit`."""
         self._write(self.path, state.as_bytes())
-        disk.sync_folder(self.path.parent)
 
     def uncommitted(self) -> StreamState | None:
         """A stream that was begun and has no generation yet: a crash came before its first one."""
@@ -205,12 +204,11 @@ class Store:
         state.generation += 1
         data = state.as_bytes()
         self._write(self._next, data)
-        disk.sync_folder(self.path.parent)
         payload = {"generation": state.generation, "commitment": _commitment(state.secret, data)}
         dataset = str(state.spec["privacy"]["dataset"])
         note = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted)
         self._noted = note.number
-        self._rename()
+        self._settle()
 
     def load(self) -> StreamState | None:
         """The state that the ledger knows; None if there is no file at all."""
@@ -225,10 +223,7 @@ class Store:
             known = (note.payload.get("generation"), note.payload.get("commitment"))
             if known == (state.generation, commitment):
                 self._noted = note.number
-                if path == self._next:  # a crash came between the note and the renaming
-                    self._rename()
-                else:
-                    disk.remove(self._next)
+                self._settle(renamed=path == self.path)  # a crash may have come between the note and that
                 return state
         raise VerificationError(
             f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
@@ -238,9 +233,13 @@ class Store:
             "is lost for good, a new stream is charged anew: dpsynth stream init SPEC --start-over",
         )
 
-    def _rename(self) -> None:
+    def _settle(self, renamed: bool = False) -> None:
+        """The generation that the ledger knows has its name, durably, before another is written beside it."""
         try:
-            disk.replace(self._next, self.path)
+            if renamed:
+                disk.remove(self._next)
+            else:
+                disk.replace(self._next, self.path)
             disk.sync_folder(self.path.parent)
         except OSError as error:
             raise FileError(
@@ -255,6 +254,7 @@ class Store:
             with disk.create(path, 0o600, new=True) as file:
                 file.write(data)
                 disk.sync(file)
+            disk.sync_folder(path.parent)
         except OSError as error:
             raise FileError(
                 f"cannot write {path}: {error.strerror}.",
