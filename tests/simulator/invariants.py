@@ -5,12 +5,12 @@ A finding begins with the invariant's own words, so that a smaller schedule is k
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections import Counter
 from fractions import Fraction
 
+import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from dpsynth_cli.errors import DpsynthError
@@ -138,7 +138,7 @@ def _read_published(world: World) -> None:
     for path, data in world.machine.published:
         if path.endswith(".transcript.arrow"):
             try:
-                reader = ipc.open_file(io.BytesIO(data))
+                reader = ipc.open_file(pa.py_buffer(data))
                 header = json.loads(reader.schema.metadata[KEY])
                 batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
             except Exception:  # torn: the files say so
