@@ -107,15 +107,20 @@ def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
+def add_folder(folder: Path, mode: int = 0o777) -> None:
+    """A folder inside one that is there; another process may have made it."""
+    folder.mkdir(exist_ok=True, mode=mode)
+
+
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """A folder and those above it, durable: else a power cut could take it away with all that is in it.
 
     Each is synced before the next is made; of those that are there, the last may be as new: whoever made it
     was stopped before the sync.
     """
-    if not folder.exists():
+    if not exists(folder):
         make_folder(folder.parent)
-        folder.mkdir(exist_ok=True, mode=mode)
+        add_folder(folder, mode)
     with suppress(PermissionError):  # what only others may write to is theirs, and not new
         sync_folder(folder.parent)
 

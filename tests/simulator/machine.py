@@ -22,8 +22,8 @@ from tests.simulator.scheduler import Scheduler
 
 NAMES = (
     "create", "reopen", "append", "open_to_read", "read", "sync", "is_at", "replace", "link", "copy",
-    "remove", "exists", "is_folder", "names", "make_folder", "sync_folder", "matching", "modified",
-    "newest", "set_modified", "locked_folder", "lock", "now", "today", "sleep", "process",
+    "remove", "exists", "is_folder", "names", "add_folder", "sync_folder", "matching", "modified",
+    "newest", "set_modified", "locked_folder", "lock", "now", "sleep", "process",
 )  # fmt: skip
 Change = dict[str, Node | None]  # names that are given, or taken away
 
@@ -160,14 +160,12 @@ class Machine:
         self.step("list", folder)
         return sorted(os.path.basename(path) for path in self.found if os.path.dirname(path) == str(folder))
 
-    def make_folder(self, folder: Path, mode: int = 0o777) -> None:
+    def add_folder(self, folder: Path, mode: int = 0o777) -> None:
         self.step("make folder", folder)
         if str(folder) not in self.folders:
-            self.make_folder(folder.parent, mode)
             self._need_room(folder)
             self.folders[str(folder)] = Node()
             self.changes.append({str(folder): self.folders[str(folder)]})
-        self.sync_folder(folder.parent)
 
     def sync_folder(self, folder: Path) -> None:
         self.step("sync folder", folder)
@@ -224,9 +222,6 @@ class Machine:
     def now(self) -> datetime:
         self.tick()
         return self.clock
-
-    def today(self) -> str:
-        return self.now().date().isoformat()
 
     def sleep(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)

@@ -64,7 +64,7 @@ def test_the_machine_has_every_function_of_the_seam():
         for name, what in vars(disk).items()
         if callable(what) and getattr(what, "__module__", "") == disk.__name__ and not name.startswith("_")
     }
-    assert own == set(NAMES)
+    assert own - {"make_folder", "today"} == set(NAMES)  # these two are made of others
 
 
 def steps(luck: random.Random, count: int) -> list[tuple[str, ...]]:
@@ -101,7 +101,7 @@ def done(system: Any, folder: Path, step: tuple[str, ...]) -> object:
                 system.sync(file)
                 return system.is_at(file, path)
         if kind == "make":
-            return system.make_folder(path.parent)
+            return system.add_folder(path.parent)
         if kind == "names":
             return [name for name in system.names(path.parent) if "." in name or len(name) == 1]
         if kind in ("replace", "link", "copy"):
