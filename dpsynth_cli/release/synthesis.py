@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsynth_cli import __version__
+from dpsynth_cli import __version__, disk
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
@@ -225,10 +225,10 @@ def paper_bound(spec: Spec, rows: float) -> float | None:
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:
     """Which release it is, made when and by what."""
-    day = datetime.now(timezone.utc).date().isoformat()
-    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
+    return {"id": release_id, "name": spec.name, "day": disk.today(), "versions": versions()}
 
 
+@cache
 def versions() -> dict[str, str]:
     """What made a release: the same versions make the same bytes."""
     from importlib.metadata import version  # scipy itself takes long to import, and few need it
