@@ -143,13 +143,15 @@ class Impossible:
 @dataclass(frozen=True)
 class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
-    need not be modelled; no row that is released is one."""
+    need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of one
+    unit, of which at most so many are kept; else in one row."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
     rows_hint: int | None = None
     strata: str | None = None
     impossible: tuple[Impossible, ...] = ()
+    unit_rows: int | None = None
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]
@@ -160,6 +162,12 @@ class Domain:
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.columns}
+
+    @property
+    def rows_public(self) -> bool:
+        """Whether neighbours have the same number of rows, so that it is public: a unit that is replaced may
+        have fewer or more."""
+        return self.neighbours == "replace_one" and self.unit_rows is None
 
     @property
     def classes(self) -> int:

@@ -91,7 +91,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Total:
-    """The number of rows. Free and exact under replace_one, unless asked by class."""
+    """The number of rows. Free and exact under replace_one, unless asked by class or for units."""
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
 
 def paper_bound(spec: Spec, rows: float) -> float | None:
     """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
-    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
+    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None or spec.privacy.unit is not None:
         return None
     return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
 

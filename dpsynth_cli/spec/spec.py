@@ -42,6 +42,7 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
+from dpsynth_cli.spec.unit import UNIT, unit_faults
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
@@ -236,6 +237,10 @@ def _read(
             section.unused(SPLIT)
         section.finish()
     privacy = read_privacy(document, name, private, any(column.private for column in columns))
+    if privacy.unit is not None:
+        noted = Reader(document.keys.entries[PRIVACY.name].node, PRIVACY.name, mistakes)
+        for fault in unit_faults(privacy.unit, declared, fillers, mechanism):
+            noted.note(UNIT.name, fault)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -249,7 +254,8 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible)
+    unit_rows = None if privacy.unit is None else privacy.unit.rows
+    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(

@@ -78,9 +78,10 @@ def check_question(question: Question, omega: Domain) -> None:
 
 
 def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
-    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise."""
-    if omega.neighbours != "replace_one" or question.by is not None:
-        raise ValueError("row scores are defined under replace_one only, and not by class")
+    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise; so would
+    a unit that is replaced by one of fewer rows."""
+    if not omega.rows_public or question.by is not None:
+        raise ValueError("row scores are defined under replace_one only, and not by class or for units")
     for axis in statistic.axes:
         _check_axis(axis, omega)
     d, r = len(statistic.axes), len(statistic.weights)
