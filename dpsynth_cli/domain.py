@@ -143,8 +143,8 @@ class Impossible:
 @dataclass(frozen=True)
 class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
-    need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of one
-    unit, of which at most so many are kept; else in one row."""
+    need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of
+    one unit, of which at most so many are kept; else in one row."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"

@@ -23,7 +23,7 @@ from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
-from dpsynth_cli.trusted.engines.local import sum_over, truncate
+from dpsynth_cli.trusted.engines.local import gather, sum_over
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.read import open_scan
@@ -52,7 +52,7 @@ def release(
     spec = of_its_day(spec, ledger, request)
     files = Files.of(spec)
     files.check_writable()
-    engine = engine or Engine(sum_over, watches=True, counts=True, truncate=truncate)
+    engine = engine or Engine(sum_over, watches=True, counts=True, gather=gather)
     _check_units(spec, engine)
     journal = Journal.going_on(spec, files, ledger, request)
     if journal is not None:
@@ -108,7 +108,7 @@ def _check_whole(spec: Spec) -> None:
 
 def _check_units(spec: Spec, engine: Engine) -> None:
     """Refuse an engine that cannot gather the rows of a unit."""
-    if spec.privacy.unit is not None and engine.truncate is None:
+    if spec.privacy.unit is not None and engine.gather is None:
         raise UsageError(
             "this engine cannot keep so many rows of each unit.",
             next_step="Leave out privacy.unit, or use the engine local or dask.",
@@ -124,10 +124,16 @@ def _ask_and_publish(
     progress: Progress,
     engine: Engine,
 ) -> Receipt:
-    # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
     unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
     units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key)
-    passes = Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)
+    with closing(Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)) as passes:
+        return _published(spec, ledger, files, passes, journal, progress)
+
+
+def _published(
+    spec: Spec, ledger: Ledger, files: Files, passes: Passes, journal: Journal, progress: Progress
+) -> Receipt:
+    # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)

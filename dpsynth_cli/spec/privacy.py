@@ -42,8 +42,8 @@ BUDGET = (  # a release by groups has none of these
         "neighbours",
         choice(NEIGHBOURS),
         "`add_remove`: one row is there or not, and the number of rows is private. `replace_one`: one row "
-        "has another value, and the number of rows is public. With a `unit`, all its rows instead of one, and "
-        "the number of rows is private",
+        "has another value, and the number of rows is public. With a `unit`, all its rows instead of one, "
+        "and the number of rows is private",
         default=NEIGHBOURS[0],
     ),
     UNIT,

@@ -238,9 +238,8 @@ def _read(
         section.finish()
     privacy = read_privacy(document, name, private, any(column.private for column in columns))
     if privacy.unit is not None:
-        noted = Reader(document.keys.entries[PRIVACY.name].node, PRIVACY.name, mistakes)
         for fault in unit_faults(privacy.unit, declared, fillers, mechanism):
-            noted.note(UNIT.name, fault)
+            document.section(PRIVACY).note(UNIT.name, fault)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 

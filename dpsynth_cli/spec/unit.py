@@ -60,10 +60,10 @@ UNIT = Key(
         },
         _write,
     ),
-    "who is protected where a person has several rows: `{column: person_id, rows: 5}`. Neighbours then differ "
-    "in all rows of one unit, that is all rows with the same cell in that column of the input. At most `rows` "
-    "rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for that many. The "
-    "column is read, and never released. Without it one row is protected",
+    "who is protected where a person has several rows: `{column: person_id, rows: 5}`. Neighbours then "
+    "differ in all rows of one unit, that is all rows with the same cell in that column of the input. At "
+    "most `rows` rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for "
+    "that many. The column is read, and never released. Without it one row is protected",
     brief=True,
 )
 
@@ -76,12 +76,12 @@ def unit_faults(
     taken = {column.name for column in columns} | {one.name for one in fillers if not one.key}
     if unit.column in taken:
         faults.append(
-            f"names {unit.column}, which is declared in columns: an identifier is never modelled or released; "
-            "leave it out there, or make it a fresh key: {key: sequence}"
+            f"names {unit.column}, which is declared in columns: an identifier is never modelled or "
+            "released; leave it out there, or make it a fresh key: {key: sequence}"
         )
     if mechanism is not None and mechanism.stream:
         faults.append(
-            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of the "
-            "same unit: it protects one row of one push. Leave it out, or release a table"
+            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of "
+            "the same unit: it protects one row of one push. Leave it out, or release a table"
         )
     return faults

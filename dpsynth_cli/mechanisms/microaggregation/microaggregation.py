@@ -217,7 +217,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
         faults.append("mechanism.group_size is for guarantee: groups")
     if params.parameters == "paper":
         if not omega.rows_public:
-            faults.append("parameters: paper is private under neighbours: replace_one without a unit only")
+            faults.append("parameters: paper needs neighbours: replace_one, and no unit")
         if omega.strata:
             faults.append("parameters: paper has no strata")
         if params.convex:

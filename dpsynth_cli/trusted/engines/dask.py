@@ -3,8 +3,8 @@
 Claim. Out go questions, declared columns and where a part lies; back come integer sums, the same as on one
 machine: of the questions, and of cells that are not as declared. No noise is drawn on a worker. Partial sums
 are raw data: they are in the memory of workers and on their connections, in no file, and a part whose worker
-dies is read again from its start by another. Where units are protected, out goes the key of their marks too, and
-back come encoded rows with marks in place of ids: this machine chooses which are kept, and sums.
+dies is read again from its start by another. Where units are protected, out goes the key of their marks
+too, and back come encoded rows with marks in place of ids: this machine chooses which are kept, and sums.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def dask_engine(address: str | None = None, workers: int | None = None) -> Itera
             next_step="Install it: pip install 'dpsynth-cli[dask]'",
         ) from None
     with _cluster(workers) if address is None else _connected(distributed, address) as client:
-        yield Engine(partial(sum_over, client), _check, counts=True, truncate=partial(truncate, client))
+        yield Engine(partial(sum_over, client), _check, counts=True, gather=partial(gather, client))
 
 
 def sum_over(
@@ -72,19 +72,17 @@ def sum_over(
     return tally.sums(), tally.rows
 
 
-def truncate(
+def gather(
     client: Any,
-    marked: Marked,
+    truncation: Truncation,
     progress: Advance = lambda done: None,
     watches: Sequence[object] = (),
     counted: Problems | None = None,
     part_size: int | None = None,
-) -> Truncation:
-    """All rows of a table on the shelves of their units, on this machine: workers read, encode and mark."""
-    truncation = Truncation(marked)
-    for records in _mapped(client, marked, _marked, progress, counted, part_size):
+) -> None:
+    """All rows of a table to where their units are truncated, on this machine: workers read, encode, mark."""
+    for records in _mapped(client, truncation.marked, _marked, progress, counted, part_size):
         truncation.put(records)
-    return truncation
 
 
 def _mapped(
@@ -102,7 +100,7 @@ def _mapped(
     size = part_size or min(LARGEST_PART, max(SMALLEST_PART, (scan.size or 0) // (4 * cores)))
     names = None if counted is None else tuple(counted.columns)
     task = partial(_work, work=work, names=names)
-    parts = scan.parts(size)
+    parts: Iterator[Any] = scan.parts(size)
     under_way: dict[str, int] = {}
 
     def submit(count: int) -> Iterator[Any]:

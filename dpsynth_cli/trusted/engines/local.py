@@ -14,7 +14,7 @@ from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Advance
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Rows
-from dpsynth_cli.trusted.rows.unit_rows import MARK, Marked, Truncation
+from dpsynth_cli.trusted.rows.unit_rows import MARK, Truncation
 from dpsynth_cli.trusted.sums.batch import CodesByColumn
 from dpsynth_cli.trusted.sums.tally import Tally
 
@@ -68,14 +68,14 @@ def sum_over(
     return first.sums(), first.rows
 
 
-def truncate(
-    marked: Marked,
+def gather(
+    truncation: Truncation,
     progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
     counted: Problems | None = None,
     workers: int | None = None,
-) -> Truncation:
-    """All rows of a table on the shelves of their units. Watches see every column, and no unit."""
+) -> None:
+    """All rows of a table to where their units are truncated. Watches see every column, and no unit."""
 
     def without_units(watch: Watch) -> Watch:
         def seen(codes: CodesByColumn, number: int) -> None:
@@ -83,9 +83,8 @@ def truncate(
 
         return seen
 
-    truncation = Truncation(marked)
-    added_up(marked, lambda: truncation, progress, [*map(without_units, watches)], counted, workers)
-    return truncation
+    seen = [*map(without_units, watches)]
+    added_up(truncation.marked, lambda: truncation, progress, seen, counted, workers)
 
 
 def added_up(

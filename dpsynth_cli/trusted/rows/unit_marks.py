@@ -1,13 +1,14 @@
 """Whose a row is, and in which order a unit's rows are kept: marks under a secret key.
 
-A unit is all rows with the same cell in the declared column: the same text once spaces around it are left out;
-numbers and times of Parquet as text. Rows without one, and ruined records, are one unit together: whoever they
-belong to is protected, whatever the number of them.
+A unit is all rows with the same cell in the declared column: the same text once spaces around it are left
+out; numbers and times of Parquet as text. Rows without one, and ruined records, are one unit together:
+whoever they belong to is protected, whatever the number of them.
 
-The claim: **a row's mark depends on the key, the row's own cells and its unit's; a place in the order of a unit
-besides on how many of the unit's rows are equal to it.** Nothing else enters: no other unit, no order of rows.
-The key is fresh for each release and in no published file. Marks have 128 bits, so that two units of a table of
-2^34 rows share one with probability below 2^-60, and nobody who does not know the key can make them.
+The claim: **a row's mark depends on the key, the row's own cells and its unit's; a place in the order of a
+unit besides on how many of the unit's rows are equal to it.** Nothing else enters: no other unit, no order
+of rows. The key is fresh for each release and in no published file. Marks have 128 bits, so that two units
+of a table of 2^34 rows share one with probability below 2^-60, and nobody who does not know the key can
+make them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def unit_column(name: str) -> Column:
 
 @dataclass(frozen=True)
 class Units:
-    """The column that says whose a row is, how many rows of a unit are kept, and the secret of the release."""
+    """The column that says whose a row is, how many rows of a unit are kept, and the secret of the
+    release."""
 
     column: str
     rows: int
@@ -89,7 +91,7 @@ class Units:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         key = hashlib.blake2b(bytes.fromhex(self.key), digest_size=32, person=b"dpsynth rows").digest()
-        stream = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 (blocks are chained above)
+        stream = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
         return np.frombuffer(stream.update(np.ascontiguousarray(words).tobytes()), np.uint64).reshape(-1, 2)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,18 +1,21 @@
 """At most so many rows of each unit: which are kept, with memory that does not depend on the table.
 
-The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, as a set.**
-Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows that are equal it does
-not matter which. So a unit that comes, goes or changes leaves every other unit's rows as they were.
+The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, as a
+set.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows that are
+equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's rows as they
+were.
 
 Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
-first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit then
-by the unit's mark. A group of shelves at a time is in memory. A unit as large as the table leaves k rows a group.
+first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
+then by the unit's mark. A group of shelves at a time is in memory. A unit as large as the table leaves k
+rows a group.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from threading import Lock
 from typing import Any
@@ -75,7 +78,12 @@ class Marked:
         times = np.diff(np.append(first, len(order)))
         made = np.empty(len(first), record(len(self.columns)))
         own = order[first]
-        made["unit"], made["mark"], made["times"], made["codes"] = codes[MARK][own], marks[own], times, table[own]
+        made["unit"], made["mark"], made["times"], made["codes"] = (
+            codes[MARK][own],
+            marks[own],
+            times,
+            table[own],
+        )
         return made
 
 
@@ -99,7 +107,9 @@ class Shelves:
             except OSError as error:
                 where = tempfile.gettempdir()
                 raise FileError(
-                    f"cannot write a temporary file in {where}: {reason(error)}.", "", "Make room there, or set TMPDIR."
+                    f"cannot write a temporary file in {where}: {reason(error)}.",
+                    "",
+                    "Make room there, or set TMPDIR.",
                 ) from None
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
@@ -171,14 +181,14 @@ class Truncation:
     """Rows as they come, in any order and from several threads; then those that are kept."""
 
     def __init__(self, marked: Marked) -> None:
-        self._marked, self._kind = marked, record(len(marked.columns))
+        self.marked, self._kind = marked, record(len(marked.columns))
         self._by_row = Shelves(self._kind)
         self.rows = 0
         self._lock = Lock()
 
     def add(self, codes: Mapping[str, NDArray[Any]], rows: int) -> None:
         """A piece of a marked scan."""
-        self.put(self._marked.records(codes))
+        self.put(self.marked.records(codes))
 
     def put(self, records: Records) -> None:
         self._by_row.put(records, records["mark"])
@@ -187,18 +197,20 @@ class Truncation:
 
     def kept(self) -> Kept:
         """At most k rows of each unit."""
-        units, by_unit = self._marked.units, Shelves(self._kind)
-        for group in self._by_row.groups():
-            for placed in _placed(group, units):
-                first = placed[_least(placed, units.rows)]
-                by_unit.put(first, first["unit"])
-        self._by_row.close()
-        kept = Kept(self._marked.columns)
-        for group in by_unit.groups():
-            first = group[_least(group, units.rows)]
-            kept.add(first["codes"], int(_starts(first["unit"]).sum()))
-        by_unit.close()
+        units, kept = self.marked.units, Kept(self.marked.columns)
+        with closing(Shelves(self._kind)) as by_unit:
+            for group in self._by_row.groups():
+                for placed in _placed(group, units):
+                    first = placed[_least(placed, units.rows)]
+                    by_unit.put(first, first["unit"])
+            self.close()
+            for group in by_unit.groups():
+                first = group[_least(group, units.rows)]
+                kept.add(first["codes"], int(_starts(first["unit"]).sum()))
         return kept
+
+    def close(self) -> None:
+        self._by_row.close()
 
 
 def _placed(records: Records, units: Units) -> Iterator[Records]:

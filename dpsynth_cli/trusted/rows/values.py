@@ -118,7 +118,8 @@ def _said_by_arrow(array: pa.Array, column: Column) -> Values:
 
 
 def texts(array: pa.Array) -> pa.Array:
-    """Cells of a type that is `readable` as a category, as the bytes of their text; null where there is none."""
+    """Cells of a type that is `readable` as a category, as the bytes of their text; null where there is
+    none."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_null(array.type):

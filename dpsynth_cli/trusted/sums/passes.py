@@ -9,6 +9,7 @@ to `evaluate`; and the counts, which go to the steward; and they go nowhere else
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
@@ -19,13 +20,13 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units
-from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked
+from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked, Truncation
 from dpsynth_cli.trusted.sums.memory import MOST_BYTES, BestEffort, Memory
 
 
 class Passes:
-    """Passes over a scan by an engine. `sample_rows` is how many rows are kept aside; 0: none. With `units` sums
-    are over at most so many rows of each, and the scan has their column besides."""
+    """Passes over a scan by an engine. `sample_rows` is how many rows are kept aside; 0: none. With `units`
+    sums are over at most so many rows of each, and the scan has their column besides."""
 
     def __init__(
         self,
@@ -51,15 +52,17 @@ class Passes:
         if omega == self._omega:
             return
         self._omega, self._scan = omega, self._scan.declared(omega.columns)
-        self._watched, self._sample, self._memory = False, None, None
+        self._watched, self._sample = False, None
+        self.close()
 
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)
-        if self._units and self._memory is None:
+        if self._units is not None and self._memory is None:
             self._memory = self._kept(self._units)
-        if self._memory:
-            return sum_over(self._memory, self._omega, questions)[0]
+        if self._memory:  # in this process, where an engine of many has no workers
+            add_up = self._engine.sum_over if self._engine.watches else sum_over
+            return add_up(self._memory, self._omega, questions)[0]
         # The first pass that reads every column is watched; of a small table the first that reads any is such
         # a one. A watch may fail without a loss to the sums.
         asked, every = set(columns_of(questions)), {column.name for column in self._scan.columns}
@@ -88,19 +91,26 @@ class Passes:
     def _kept(self, units: Units) -> Kept:
         """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
         what was left out is an error of the release too."""
-        assert self._engine.truncate is not None
-        sample = Sample(self._sample_rows)
+        assert self._engine.gather is not None
+        sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
         look = BestEffort(sample.add)
         counted = self._uncounted([column.name for column in self._omega])
-        truncation = self._engine.truncate(
-            Marked(self._whole, self._omega.columns, units),
-            lambda done: self._progress("reading", done, self._scan.size),
-            (look,) if self._engine.watches and self._sample_rows else (),
-            counted,
-        )
-        self.problems.beside(counted)
-        self._sample = sample if self._engine.watches and self._sample_rows and look.whole else None
-        return truncation.kept()
+        with closing(Truncation(Marked(self._whole, self._omega.columns, units))) as truncation:
+            self._engine.gather(
+                truncation,
+                lambda done: self._progress("reading", done, self._scan.size),
+                (look,) if watches else (),
+                counted,
+            )
+            self.problems.beside(counted)
+            self._sample = sample if watches and look.whole else None
+            return truncation.kept()
+
+    def close(self) -> None:
+        """Rows that were kept in a file are gone."""
+        if isinstance(self._memory, Kept):
+            self._memory.close()
+        self._memory = None
 
     def sampled(self) -> Table:
         """An even sample of the rows, by a pass of its own if none has seen them all. That pass counts what
