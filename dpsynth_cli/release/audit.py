@@ -34,8 +34,8 @@ UNITS = {
     "replace_one": "replacing all rows of any one {column} by any others, of any number,",
 }
 ONE_UNIT = (
-    " A unit is all rows with the same {column}, or without one; at most {rows} of its rows were used, "
-    "chosen by a secret key and the unit's own rows."
+    " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
+    "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
 STREAM = {
     "add_remove": "adding or removing any one row of any push",

@@ -74,7 +74,7 @@ class Marked:
         """The rows of a piece, those that are equal as one record."""
         table = np.column_stack([codes[column.name] for column in self.columns]).astype(np.int32, copy=False)
         marks = self.units.of_rows(codes[MARK], table)
-        order, first = _runs(marks)
+        order, first = runs(marks)
         times = np.diff(np.append(first, len(order)))
         made = np.empty(len(first), record(len(self.columns)))
         own = order[first]
@@ -215,7 +215,7 @@ class Truncation:
 
 def _placed(records: Records, units: Units) -> Iterator[Records]:
     """Every row by itself, its mark now its place in the order of its unit: equal ones are numbered."""
-    order, first = _runs(records["mark"])
+    order, first = runs(records["mark"])
     times = np.add.reduceat(records["times"][order], first) if len(order) else np.zeros(0, np.int64)
     each = records[order[first]]
     ends = np.cumsum(times)
@@ -237,7 +237,7 @@ def _least(records: Records, k: int) -> NDArray[np.int64]:
     return order[np.arange(len(order)) - start < k]
 
 
-def _runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """An order in which equal marks are neighbours, and where each run of them begins."""
     order = np.lexsort((marks[:, 1], marks[:, 0]))
     return order, np.flatnonzero(_starts(marks[order]))
