@@ -452,7 +452,7 @@ MISTAKES = [
         "neighbours: replace_one",
         "neighbors: replace_one",
         "line 10: privacy.neighbors is not a known key (did you mean neighbours?);"
-        " the keys here are epsilon, delta, neighbours, search, dataset",
+        " the keys here are epsilon, delta, neighbours, unit, search, dataset",
     ),
     (
         "dataset: trips-2026",
