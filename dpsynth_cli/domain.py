@@ -34,7 +34,8 @@ class Column:
 
     Of a `private` column the steward does not know the bounds, or which of the categories there are: these
     are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
-    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside. One
+    `of` a unit has the same value in all rows of it.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -54,6 +55,7 @@ class Column:
     format: CellFormat = PLAIN
     private: bool = False
     octaves: bool = False
+    of: str | None = None
 
     @property
     def categorical(self) -> bool:

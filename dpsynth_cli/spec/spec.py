@@ -42,7 +42,8 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
-from dpsynth_cli.spec.unit import UNIT, unit_faults
+from dpsynth_cli.spec.unit import restored_unit, with_unit_key
+from dpsynth_cli.spec.unit_checks import check_units
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
@@ -88,9 +89,20 @@ class Spec:
         return tuple(modelled.get(column.name, column) for column in self.stated.columns)
 
     @property
+    def written(self) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
+        """The columns that a model draws, numbers of units too, and computed ones; and what is filled in."""
+        key = self.unit_key
+        return with_unit_key(self.made, self.fillers, key) if key else (self.made, self.fillers)
+
+    @property
     def released(self) -> Domain:
         """The columns of the output, computed ones, keys and constants too."""
         return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
+
+    @property
+    def unit_key(self) -> Filler | None:
+        """The column of numbers of units, where the release has them."""
+        return restored_unit(self.privacy.unit, self.fillers)
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -237,9 +249,7 @@ def _read(
             section.unused(SPLIT)
         section.finish()
     privacy = read_privacy(document, name, private, any(column.private for column in columns))
-    if privacy.unit is not None:
-        for fault in unit_faults(privacy.unit, declared, fillers, mechanism):
-            document.section(PRIVACY).note(UNIT.name, fault)
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import GRID, Column
 from dpsynth_cli.fillers import Filler
-from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.spec.keys import Key, Kind
 from dpsynth_cli.spec.kinds import LINE, SCALARS, text, whole
 from dpsynth_cli.spec.reader import Wrong, usable
@@ -68,20 +67,18 @@ UNIT = Key(
 )
 
 
-def unit_faults(
-    unit: ProtectedUnit, columns: Sequence[Column], fillers: Sequence[Filler], mechanism: Mechanism | None
-) -> list[str]:
-    """What a unit does not go with, in words."""
-    faults = []
-    taken = {column.name for column in columns} | {one.name for one in fillers if not one.key}
-    if unit.column in taken:
-        faults.append(
-            f"names {unit.column}, which is declared in columns: an identifier is never modelled or "
-            "released; leave it out there, or make it a fresh key: {key: sequence}"
-        )
-    if mechanism is not None and mechanism.stream:
-        faults.append(
-            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of "
-            "the same unit: it protects one row of one push. Leave it out, or release a table"
-        )
-    return faults
+def restored_unit(unit: ProtectedUnit | None, fillers: Sequence[Filler]) -> Filler | None:
+    """The fresh key that has the name of the unit's column: the release has units again."""
+    return next((one for one in fillers if unit is not None and one.name == unit.column), None)
+
+
+def with_unit_key(
+    columns: Sequence[Column], fillers: Sequence[Filler], key: Filler
+) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
+    """The columns with that of the units' numbers among them, where it was declared, and the other
+    fillers."""
+    at = min(key.after, len(columns))
+    numbers = Column(key.name, "integer", lower=1, upper=GRID)
+    before = fillers[: fillers.index(key)]
+    others = [one if one in before else replace(one, after=one.after + 1) for one in fillers if one != key]
+    return (*columns[:at], numbers, *columns[at:]), tuple(others)

@@ -31,6 +31,7 @@ from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
+SIZE = "\0rows"  # how many rows a unit has, in a table of units
 SHELVES = 256
 IN_MEMORY = 2**24  # bytes, before a file is made
 TOGETHER = 2**25  # bytes of records that are sorted at once
@@ -140,21 +141,20 @@ class Shelves:
 
 
 class Kept:
-    """The rows that were kept, as a table that can be passed over again and again; raw data."""
+    """Rows that were kept, as a table that can be passed over again and again; raw data."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._names, self._wanted = [c.name for c in columns], [c.name for c in columns]
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names, self._wanted = list(names), list(names)
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
         self._blocks: list[int] = []
-        self.rows = self.units = 0
+        self.rows = 0
 
-    def add(self, codes: NDArray[np.int32], units: int) -> None:
-        """All kept rows of so many units."""
+    def add(self, codes: NDArray[np.int32]) -> None:
         for first in range(0, len(codes), AT_ONCE // 8):
             part = codes[first : first + AT_ONCE // 8]
             self._file.write(np.ascontiguousarray(part.T).tobytes())
             self._blocks.append(len(part))
-        self.rows, self.units = self.rows + len(codes), self.units + units
+        self.rows += len(codes)
 
     def only(self, names: Collection[str]) -> Kept:
         part = copy(self)
@@ -195,9 +195,10 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
-    def kept(self) -> Kept:
-        """At most k rows of each unit."""
-        units, kept = self.marked.units, Kept(self.marked.columns)
+    def kept(self) -> tuple[Kept, Kept]:
+        """At most k rows of each unit; and the units: the first of its rows, and how many it has."""
+        units, names = self.marked.units, [column.name for column in self.marked.columns]
+        rows, each = Kept(names), Kept([*names, SIZE])
         with closing(Shelves(self._kind)) as by_unit:
             for group in self._by_row.groups():
                 for placed in _placed(group, units):
@@ -206,8 +207,11 @@ class Truncation:
             self.close()
             for group in by_unit.groups():
                 first = group[_least(group, units.rows)]
-                kept.add(first["codes"], int(_starts(first["unit"]).sum()))
-        return kept
+                heads = np.flatnonzero(_starts(first["unit"]))
+                size = np.diff(np.append(heads, len(first))) - 1  # its code: 0 is one row
+                rows.add(first["codes"])
+                each.add(np.column_stack([first["codes"][heads], size.astype(np.int32)]))
+        return rows, each
 
     def close(self) -> None:
         self._by_row.close()

@@ -20,8 +20,9 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units
-from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked, Truncation
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 from dpsynth_cli.trusted.sums.memory import MOST_BYTES, BestEffort, Memory
+from dpsynth_cli.trusted.sums.unit_sums import KeptUnits
 
 
 class Passes:
@@ -43,7 +44,8 @@ class Passes:
         self._sample_rows = sample_rows
         self._watched = False
         self._sample: Sample | None = None
-        self._memory: Memory | Kept | None = None
+        self._memory: Memory | None = None
+        self._kept: KeptUnits | None = None
         self.problems = Problems()  # of the columns that have been counted
 
     def declare(self, omega: Domain) -> None:
@@ -58,11 +60,13 @@ class Passes:
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)
-        if self._units is not None and self._memory is None:
-            self._memory = self._kept(self._units)
-        if self._memory:  # in this process, where an engine of many has no workers
+        if self._units is not None:
+            self._kept = self._kept or self._truncated(self._units)
+            # They are in this process, where an engine of many has no workers.
             add_up = self._engine.sum_over if self._engine.watches else sum_over
-            return add_up(self._memory, self._omega, questions)[0]
+            return self._kept.sums(add_up, self._omega, questions)
+        if self._memory:
+            return self._engine.sum_over(self._memory, self._omega, questions)[0]
         # The first pass that reads every column is watched; of a small table the first that reads any is such
         # a one. A watch may fail without a loss to the sums.
         asked, every = set(columns_of(questions)), {column.name for column in self._scan.columns}
@@ -88,7 +92,7 @@ class Passes:
             self._memory = memory if keep.whole and memory.has(rows) else None
         return found
 
-    def _kept(self, units: Units) -> Kept:
+    def _truncated(self, units: Units) -> KeptUnits:
         """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
         what was left out is an error of the release too."""
         assert self._engine.gather is not None
@@ -104,13 +108,13 @@ class Passes:
             )
             self.problems.beside(counted)
             self._sample = sample if watches and look.whole else None
-            return truncation.kept()
+            return KeptUnits(*truncation.kept())
 
     def close(self) -> None:
         """Rows that were kept in a file are gone."""
-        if isinstance(self._memory, Kept):
-            self._memory.close()
-        self._memory = None
+        if self._kept is not None:
+            self._kept.close()
+        self._kept = self._memory = None
 
     def sampled(self) -> Table:
         """An even sample of the rows, by a pass of its own if none has seen them all. That pass counts what

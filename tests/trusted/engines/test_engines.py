@@ -164,9 +164,10 @@ def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(tables, engin
     for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
         with closing(Truncation(marked)) as truncation:
             gather(truncation, **options)
-            with closing(truncation.kept()) as kept:
+            kept, units = truncation.kept()
+            with closing(kept), closing(units):
                 blocks = [np.stack(list(kept.encode(piece).values())) for piece in kept.pieces()]
-                found.append((np.concatenate(blocks, axis=1), kept.units, truncation.rows))
+                found.append((np.concatenate(blocks, axis=1), units.rows, truncation.rows))
     assert found[0][1:] == found[1][1:]
     assert found[0][2] == ROWS > len(found[0][0][0])
     assert np.array_equal(*(rows[:, np.lexsort(rows)] for rows, _, _ in found))

@@ -38,12 +38,15 @@ def truncated(scan: Marked) -> tuple[Counter[tuple[int, ...]], int]:
     found: Counter[tuple[int, ...]] = Counter()
     with closing(Truncation(scan)) as truncation:
         gather(truncation)
-        with closing(truncation.kept()) as kept:
+        kept, units = truncation.kept()
+        with closing(kept), closing(units):
             for piece in kept.pieces():
                 codes = kept.encode(piece)
                 found.update(zip(*(codes[column.name].tolist() for column in COLUMNS), strict=True))
             assert kept.rows == sum(found.values()) <= truncation.rows
-            return found, kept.units
+            sizes = [units.encode(piece)[unit_rows.SIZE] + 1 for piece in units.pieces()]
+            assert sum(int(size.sum()) for size in sizes) == kept.rows
+            return found, units.rows
 
 
 def write(path, rows: list[tuple[str, int, int, str]]):
