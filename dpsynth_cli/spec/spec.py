@@ -91,8 +91,7 @@ class Spec:
     @property
     def written(self) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
         """The columns that a model draws, numbers of units too, and computed ones; and what is filled in."""
-        key = self.unit_key
-        return with_unit_key(self.made, self.fillers, key) if key else (self.made, self.fillers)
+        return with_unit_key(self.made, self.fillers, self.unit_key)
 
     @property
     def released(self) -> Domain:

@@ -73,10 +73,12 @@ def restored_unit(unit: ProtectedUnit | None, fillers: Sequence[Filler]) -> Fill
 
 
 def with_unit_key(
-    columns: Sequence[Column], fillers: Sequence[Filler], key: Filler
+    columns: Sequence[Column], fillers: Sequence[Filler], key: Filler | None
 ) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
     """The columns with that of the units' numbers among them, where it was declared, and the other
     fillers."""
+    if key is None:
+        return tuple(columns), tuple(fillers)
     at = min(key.after, len(columns))
     numbers = Column(key.name, "integer", lower=1, upper=GRID)
     before = fillers[: fillers.index(key)]

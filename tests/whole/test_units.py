@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from pyarrow import csv, parquet
 
 import dpsynth_cli.release.table as releases
 from dpsynth_cli.release.journal import Journal
@@ -28,8 +29,8 @@ privacy: {{epsilon: 2.0, neighbours: {neighbours}{delta}, unit: {{column: pid, r
 mechanism: {{name: {mechanism}{strata}}}
 evaluate: {{metrics: none}}
 columns:
-  age: {{type: integer, bounds: [0, 99]}}
-  sex: {{type: nominal, categories: [F, M]}}
+{key}  age: {{type: integer, bounds: [0, 99]{of}}}
+  sex: {{type: nominal, categories: [F, M]{of}}}
   visit: {{type: ordinal, categories: [a, b, c]}}
 """
 MANY = 9  # rows of the unit that comes, goes or changes
@@ -39,7 +40,7 @@ MANY = 9  # rows of the unit that comes, goes or changes
 def visits(tmp_path):
     """Writes visits.csv, 40 people of 1 to 6 rows each, and a spec."""
 
-    def write(mechanism="marginals", neighbours="add_remove", rows=3, delta="", strata=""):
+    def write(mechanism="marginals", neighbours="add_remove", rows=3, delta="", strata="", again=False):
         rng = np.random.default_rng(5)
         lines = []
         for person in range(40):
@@ -55,6 +56,8 @@ def visits(tmp_path):
                 rows=rows,
                 delta=f", delta: {delta}" if delta else "",
                 strata=f", strata: {strata}" if strata else "",
+                key="  pid: {key: true}\n" if again else "",
+                of=", of: unit" if again else "",
             )
         )
         return tmp_path / "visits.csv"
@@ -302,6 +305,89 @@ def test_check_shows_what_fewer_or_more_rows_would_do_and_what_they_would_cut(dp
     plain = dpsynth("check", "spec.yaml", "--data", "--n", "2000")
     assert "Rows left out by pid (confidential: for the steward only)" in plain.out
     assert "3 (this spec)" in plain.out
+
+
+# --- units again in the synthetic table ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+def test_questions_about_units_move_by_one_unit_and_no_more(
+    dpsynth, visits, tmp_path, monkeypatch, neighbours
+):
+    path = visits("joint", neighbours, 3, again=True)
+    data = path.read_bytes()
+    path.write_bytes(data + unit_of("99,M,c"))
+    first, table = released(dpsynth, monkeypatch, tmp_path)
+    others = [data, data.replace(b"\n", b"\n" + unit_of("99,M,c", 20), 1)]
+    others += [data + unit_of("1,F,c", 1)] * (neighbours == "replace_one")
+    for other in others:
+        path.write_bytes(other)
+        again, seen = released(dpsynth, monkeypatch, tmp_path, first.answers)
+        assert seen == table
+        assert not moved_too_far(first, again)
+    steps = [question.step for question in first.asked]
+    assert steps.count("units") == 2  # one for each column of a unit
+    sizes = [sums for question, sums in zip(first.asked, first.sums, strict=True) if question.step == "units"]
+    assert all(int(sums.sum()) == 41 for sums in sizes)  # every unit once
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_release_with_units_has_rows_that_belong_together(dpsynth, visits, tmp_path, ending):
+    visits("joint", again=True)
+    ran = dpsynth(
+        "release", "spec.yaml", "--set", f"output=out/visits.{ending}", "--set", "privacy.epsilon=500"
+    )
+    assert ran.code == 0, ran.err
+    assert dpsynth("verify", "out/visits.audit.json").code == 0
+    path = tmp_path / f"out/visits.{ending}"
+    table = csv.read_csv(path) if ending == "csv" else parquet.read_table(path)
+    assert table.column_names == ["pid", "age", "sex", "visit"]
+    assert str(table.schema.field("pid").type) == "int64"
+    rows = table.to_pylist()
+    by_unit: dict[int, list[dict]] = {}
+    for row in rows:
+        by_unit.setdefault(row["pid"], []).append(row)
+    assert sorted(by_unit) == list(range(1, len(by_unit) + 1))
+    assert all(len({(row["age"], row["sex"]) for row in own}) == 1 for own in by_unit.values())
+    assert max(map(len, by_unit.values())) <= 3
+    # At epsilon 500 there is next to no noise. About 105 rows draw the sizes of their units, so that the
+    # number of units has a standard deviation below 3: seven of them.
+    assert abs(len(by_unit) - 40) <= 20
+    audit = json.loads((tmp_path / "out/visits.audit.public.json").read_text())
+    assert len(audit["mechanism"]["chosen"]["units"]["rows_of_a_unit"]) == 3
+    more = dpsynth(
+        "sample", "out/visits.transcript.arrow", "--output", "more.csv", "--rows", "20", "--seed", "1"
+    )
+    assert more.code == 0
+    assert (tmp_path / "more.csv").read_text().startswith("pid,age,sex,visit\n1,")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("privacy.unit=null", "age is of: unit, which needs privacy.unit, and its column in columns"),
+        ("columns.pid={key: uuid}", "make it a fresh key: {key: true}"),
+        (
+            "rules.impossible=[{sex: F, visit: c}]",
+            "sex is of: unit, which is in a rule with columns that are",
+        ),
+        ("columns.visit.of=person", "it must be one of unit"),
+    ],
+)
+def test_columns_of_a_unit_that_cannot_be_kept_are_refused(dpsynth, visits, change, said):
+    visits(again=True)
+    ran = dpsynth("check", "spec.yaml", "--set", change)
+    assert ran.code == 2
+    assert said in ran.err.replace("\n", " ")
+
+
+def test_check_simulates_a_release_with_units(dpsynth, visits):
+    visits("joint", again=True)
+    ran = dpsynth("check", "spec.yaml", "--json", "--n", "3000")
+    assert ran.code == 0
+    units = [line for line in ran.json["charges"] if line["question"] == "UnitSizes"]
+    assert [(line["cells"] % 3, line["sensitivity"]["value"]) for line in units] == [(0, "1"), (0, "1")]
+    assert ran.json["spent"] == ran.json["total"]
 
 
 # --- the ledger counts units apart ---------------------------------------------------------------------

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth_cli.questions import Bins, Cells, Misfit, Question, Total
+from dpsynth_cli.questions import Bins, Cells, Halves, Misfit, Question, Total, UnitSizes
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.checks import check_question
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.core.sensitivity import Sensitivity, is_free, sensitivity
+from dpsynth_cli.trusted.core.shapes import lengths_of
+from dpsynth_cli.trusted.sums.tally import Tally
 from tests.trusted.core.test_sensitivity import (
     RELATIONS,
     SOME_ROWS,
@@ -165,3 +167,22 @@ def test_the_noise_of_a_unit_is_that_of_k_rows():
             / charge_for(question, one, gaussian).price.parameter
         )
         assert abs(ratio - 25) < Fraction(1, 10**12)
+
+
+def test_sizes_of_units_are_asked_of_units_only():
+    asked = Question("s", UnitSizes(Cells((Bins("c0", (0, 1, 4)),))), Fraction(1))
+    check_question(asked, unit_domain(1, "add_remove", 5))
+    assert sum(lengths_of(asked, unit_domain(1, "add_remove", 5))) == 2 * 5
+    # One unit is in one cell at one size, whatever k is; one that is replaced leaves it for another.
+    assert sensitivity(asked, unit_domain(1, "add_remove", 5)) == Sensitivity(1, 1)
+    assert sensitivity(asked, unit_domain(1, "replace_one", 5)) == Sensitivity(2, 2)
+    for wrong in (
+        replace(asked, by="k"),
+        replace(asked, statistic=UnitSizes(Cells((Halves("c0", 1),), (0,)))),
+    ):
+        with pytest.raises(ValueError, match="sizes are of units"):
+            check_question(wrong, unit_domain(1, "add_remove", 5))
+    with pytest.raises(ValueError, match="sizes are of units"):
+        check_question(asked, domain(1, "add_remove"))
+    with pytest.raises(ValueError, match="a table of their own"):
+        Tally([asked], unit_domain(1, "add_remove", 5))
