@@ -75,14 +75,21 @@ CONSTANT = Key(
     text("a number or a line of text"),
     "the same in every row, and never read: a number or a text",
 )
+OF = Key(
+    "of",
+    choice(("unit",)),
+    "`unit`: the same in all rows of a unit (`privacy.unit`), such as the sex of a person; needs the unit's "
+    "column as a fresh key",
+    brief=True,
+)
 KEYS: dict[str, tuple[Key, ...]] = {
-    "continuous": (TYPE, _bounds("continuous"), NULLABLE, *OF_TYPE["continuous"]),
-    "integer": (TYPE, _bounds("integer"), NULLABLE, *OF_TYPE["integer"]),
-    "date": (TYPE, _bounds("date"), NULLABLE, *OF_TYPE["date"]),
-    "datetime": (TYPE, _bounds("datetime"), NULLABLE, *OF_TYPE["datetime"]),
-    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["ordinal"]),
-    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["nominal"]),
-    "boolean": (TYPE, NULLABLE, *OF_TYPE["boolean"]),
+    "continuous": (TYPE, _bounds("continuous"), NULLABLE, OF, *OF_TYPE["continuous"]),
+    "integer": (TYPE, _bounds("integer"), NULLABLE, OF, *OF_TYPE["integer"]),
+    "date": (TYPE, _bounds("date"), NULLABLE, OF, *OF_TYPE["date"]),
+    "datetime": (TYPE, _bounds("datetime"), NULLABLE, OF, *OF_TYPE["datetime"]),
+    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, OF, *OF_TYPE["ordinal"]),
+    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, OF, *OF_TYPE["nominal"]),
+    "boolean": (TYPE, NULLABLE, OF, *OF_TYPE["boolean"]),
 }
 NEED_BOUNDS = ("step", "decimals", "scale", "date")  # a grid lies between bounds, and so do years of %y
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}

@@ -149,7 +149,7 @@ def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
             own.append((float(block.sum()), answer.sd**2 * len(block)))
     best = np.array([best_total(own) for own in known])
     # Many small classes, each clipped at 0 by itself, would add up to too many rows.
-    return on_simplex(best, float((sizes.rows if omega.neighbours == "replace_one" else best).sum()))
+    return on_simplex(best, float((sizes.rows if omega.rows_public else best).sum()))
 
 
 def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Marginal:
