@@ -104,9 +104,9 @@ def system(
     sizes = [domain[name].codes for name in columns]
     if math.prod(sizes) > MOST_UNKNOWNS:
         return None
-    grid = np.indices(sizes).reshape(len(sizes), -1)
-    codes = dict(zip(columns, grid, strict=True))
     unknowns = math.prod(sizes)
+    grid = np.indices(sizes).reshape(len(sizes), unknowns)
+    codes = dict(zip(columns, grid, strict=True))
     rows: list[Floats] = []
     values: list[float] = []
     sds: list[float] = []

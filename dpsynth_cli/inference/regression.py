@@ -7,6 +7,7 @@ import numpy as np
 from dpsynth_cli.questions import Floats
 
 STEPS = 50
+SEPARATED = 15.0  # a log-odds that no table of rows can show
 TOLERANCE = 1e-9  # of a standardised column, below which it is a sum of others
 
 
@@ -29,7 +30,8 @@ def logistic(x: Floats, y: Floats, weight: Floats) -> Floats:
         largest = float(np.abs(step * np.sqrt(np.average(x**2, axis=0, weights=weight))).max(initial=0.0))
         beta += step * min(1.0, 4.0 / max(largest, 1e-300))
         if largest < 1e-8:
-            return np.where(undetermined, np.nan, beta)
+            separated = float(np.abs(x @ beta).max(initial=0.0)) > SEPARATED
+            return np.where(undetermined | separated, np.nan, beta)
     return np.full(x.shape[1], np.nan)
 
 

@@ -6,6 +6,7 @@ of its own among groups. Categories enter a regression as indicators, all but th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,22 @@ WIDEST = 200  # whole numbers of a column that may be groups
 
 Codes: TypeAlias = Mapping[str, NDArray[Any]]
 Key: TypeAlias = tuple[tuple[str, str | None], ...]  # columns and labels; None is missing
+
+
+@dataclass(frozen=True, eq=False)
+class _Used:
+    """Places of the rows that have a part in a statistic, their groups, and the values of all rows."""
+
+    chosen: Ints
+    group: Ints
+    parts: list[Values]
+
+    @property
+    def numbers(self) -> list[Floats]:
+        return [_numbers(part, self.chosen) for part in self.parts if part.kind != "text"]
+
+    def weight(self, weight: Floats | None) -> Floats:
+        return np.ones(len(self.chosen)) if weight is None else weight[self.chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +114,40 @@ class Statistic:
         return [*found, None] if facts.missing else found
 
     def __call__(self, codes: Codes, weight: Floats | None = None) -> Floats:
-        """All numbers; not a number where no row is."""
+        """All numbers, for weights of the rows (1 each, if there are none); not a number where no row is."""
         return self.prepared(codes)(weight)
 
     def prepared(self, codes: Codes) -> Callable[[Floats | None], Floats]:
-        """The numbers for weights of the rows (1 each, if there are none)."""
-        query, rows = self.query, len(codes[self.domain.columns[0].name])
+        """The same function of weights, for rows that are the same each time."""
+        used = self._used(codes)
+        if self.query.kind in REGRESSIONS:
+            design, outcome = self._design(used), self._outcome(used)
+            fit = least_squares if self.query.kind == "linear" else logistic
+            return lambda weight: fit(design, outcome, used.weight(weight))
+        return lambda weight: self._grouped(used.group, used.numbers, used.weight(weight))
+
+    def linear(self, codes: Codes) -> tuple[Floats, Floats | None] | None:
+        """The numbers as sums over rows, or as quotients of two: what each row adds to each of them. None
+        where they are no such thing."""
+        kind, used = self.query.kind, self._used(codes)
+        if kind not in ("count", "sum", "mean", "share"):
+            return None
+        rows, name = len(next(iter(codes.values()))), self.query.named[:1]
+        every = np.zeros((len(self._all_groups), rows))
+        every[used.group, used.chosen] = 1.0
+        if kind == "count":
+            return every, None
+        if kind == "share":
+            known = every.reshape(-1, len(self.labels(name[0])), rows)[:, : self._known(name[0])]
+            whole = np.repeat(known.sum(axis=1), known.shape[1], axis=0)
+            return known.reshape(-1, rows), whole
+        top = every.copy()
+        top[used.group, used.chosen] = used.numbers[0]
+        return top, every if kind == "mean" else None
+
+    def _used(self, codes: Codes) -> _Used:
+        """The rows that have a part in it, their groups and their values."""
+        query, rows = self.query, len(next(iter(codes.values())))
         known = {name: of_codes(codes[name], self.domain[name]) for name in self.columns}
         values = self.relations.values(known, rows, query.named)
         keep = np.ones(rows, bool)
@@ -110,25 +155,13 @@ class Statistic:
             said = evaluate(query.where, values, rows)
             keep = said.data.astype(bool) & ~said.missing
         group = np.zeros(rows, np.int64)
-        by = query.by if query.kind != "share" else (*query.by, query.named[0])
-        for name in by:
-            group = group * len(self._places(name)) + self._group(values[name], name)
+        for name in self._grouping:
+            group = group * len(self.labels(name)) + self._group(values[name], name)
         parts = [] if query.kind in ("count", "share") else [evaluate(one, values, rows) for one in query.of]
         for part in parts:
             keep = keep & ~part.missing
         chosen = np.flatnonzero(keep)
-        group = group[chosen]
-        arrays = [_numbers(part, chosen) for part in parts if part.kind != "text"]
-        design = self._design(parts, chosen) if query.kind in REGRESSIONS else None
-
-        def answer(weight: Floats | None) -> Floats:
-            own = np.ones(len(chosen)) if weight is None else weight[chosen]
-            if design is not None:
-                fit = least_squares if query.kind == "linear" else logistic
-                return fit(design, self._outcome(parts[0], chosen), own)
-            return self._grouped(group, arrays, own)
-
-        return answer
+        return _Used(chosen, group[chosen], parts)
 
     def _grouped(self, group: Ints, arrays: list[Floats], weight: Floats) -> Floats:
         kind, many = self.query.kind, max(1, len(self._all_groups))
@@ -141,7 +174,7 @@ class Statistic:
             if kind == "count":
                 return ones
             if kind == "share":
-                whole = ones.reshape(-1, len(self._places(self.query.named[0])))
+                whole = ones.reshape(-1, len(self.labels(self.query.named[0])))
                 known = whole[:, : self._known(self.query.named[0])]
                 return np.asarray(known / known.sum(axis=1, keepdims=True)).ravel()
             if kind == "sum":
@@ -161,13 +194,13 @@ class Statistic:
     def _known(self, name: str) -> int:
         return sum(label is not None for label in self.labels(name))
 
+    @property
+    def _grouping(self) -> tuple[str, ...]:
+        return self.query.by if self.query.kind != "share" else (*self.query.by, self.query.named[0])
+
     @cached_property
     def _all_groups(self) -> range:
-        by = self.query.by if self.query.kind != "share" else (*self.query.by, self.query.named[0])
-        return range(int(np.prod([len(self._places(name)) for name in by], initial=1)))
-
-    def _places(self, name: str) -> list[str | None]:
-        return self.labels(name)
+        return range(math.prod(len(self.labels(name)) for name in self._grouping))
 
     def _group(self, values: Values, name: str) -> Ints:
         labels = self.labels(name)
@@ -211,23 +244,24 @@ class Statistic:
                 found.append(f"{name}=true" if facts.kind == "boolean" else name)
         return found
 
-    def _design(self, parts: list[Values], chosen: Ints) -> Floats:
-        columns = [np.ones(len(chosen))]
-        for part, expression in zip(parts[1:], self.query.of[1:], strict=True):
+    def _design(self, used: _Used) -> Floats:
+        columns = [np.ones(len(used.chosen))]
+        for part, expression in zip(used.parts[1:], self.query.of[1:], strict=True):
             if part.kind != "text":
-                columns.append(_numbers(part, chosen))
+                columns.append(_numbers(part, used.chosen))
                 continue
             place = {label: at for at, label in enumerate(part.labels)}
-            data = part.data[chosen]
+            data = part.data[used.chosen]
             for label in self._facts(expression, "").labels[1:]:
                 columns.append((data == place.get(label, -1)).astype(np.float64))
         return np.stack(columns, axis=1)
 
-    def _outcome(self, part: Values, chosen: Ints) -> Floats:
+    def _outcome(self, used: _Used) -> Floats:
+        part = used.parts[0]
         if part.kind != "text":
-            return _numbers(part, chosen)
+            return _numbers(part, used.chosen)
         second = self._facts(self.query.of[0], "").labels[1]
-        return np.asarray(part.data[chosen] == part.labels.index(second), np.float64)
+        return np.asarray(part.data[used.chosen] == part.labels.index(second), np.float64)
 
 
 def _numbers(values: Values, chosen: Ints) -> Floats:
