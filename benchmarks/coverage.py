@@ -75,7 +75,9 @@ def population(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     hours = np.clip(36 + 3.5 * sex + rng.normal(0, 9, rows) - 0.004 * (age - 40) ** 2, 0, 80).astype(np.int64)
     log = 9.9 + 0.22 * sex + 0.18 * education + 0.012 * (age - 40) - 0.0004 * (age - 40) ** 2
     income = np.clip(np.exp(log + rng.normal(0, 0.5, rows)), 0, 199_999.9)
-    works = (rng.random(rows) < 1 / (1 + np.exp(-(0.8 + 0.5 * education - 0.03 * (age - 40))))).astype(np.int64)
+    works = (rng.random(rows) < 1 / (1 + np.exp(-(0.8 + 0.5 * education - 0.03 * (age - 40))))).astype(
+        np.int64
+    )
     return {
         "sex": sex,
         "education": education,
@@ -115,11 +117,19 @@ def measure(
 
 
 def _covered(
-    given: argparse.Namespace, spec: Spec, whole: dict[str, np.ndarray], queries: dict[str, str], named: dict[str, Any]
+    given: argparse.Namespace,
+    spec: Spec,
+    whole: dict[str, np.ndarray],
+    queries: dict[str, str],
+    named: dict[str, Any],
 ) -> Iterator[Finding]:
     domain, relations = spec.domain, spec.stated.relations
     of_all = len(next(iter(whole.values())))
-    kept = {name: text for name, text in queries.items() if set(parse_query(text).named) <= {c.name for c in domain}}
+    kept = {
+        name: text
+        for name, text in queries.items()
+        if set(parse_query(text).named) <= {c.name for c in domain}
+    }
     statistics = {name: Statistic(parse_query(text), domain, relations) for name, text in kept.items()}
     truth = {
         name: numbers(own, Drawn(Table({c.name: whole[c.name] for c in domain}, of_all), domain, given.rows))
@@ -139,7 +149,11 @@ def _covered(
                 for k, one in enumerate(shown.answer(own.query, population=population)):
                     line = tallies.setdefault((name, one.source), [])
                     target = truth[name][k] if population else real[k]
-                    inside = np.nan if one.low is None or one.high is None else float(one.low <= target <= one.high)
+                    inside = (
+                        np.nan
+                        if one.low is None or one.high is None
+                        else float(one.low <= target <= one.high)
+                    )
                     width = np.nan if one.low is None or one.high is None else one.high - one.low
                     beside = np.nan if error is None else 2 * 1.96 * error[k]
                     bias = one.estimate - target

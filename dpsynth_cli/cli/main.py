@@ -25,6 +25,7 @@ from dpsynth_cli.cli import (
     key,
     mechanisms,
     plan,
+    query,
     record,
     release,
     report,
@@ -51,6 +52,7 @@ app.command("plan")(plan.command)
 app.command("release")(release.command)
 app.command("status")(status.command)
 app.command("sample")(sample.command)
+app.command("query")(query.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)

@@ -40,7 +40,7 @@ def numbers(statistic: Statistic, rows: Drawn) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """For each number of a statistic the mean and the variance of simulated errors, and how many there were."""
+    """The mean and the variance of simulated errors of each number of a statistic, and how many there were."""
 
     bias: Floats
     variance: Floats
@@ -74,5 +74,7 @@ def sampling_variance(statistic: Statistic, released: Drawn, rng: np.random.Gene
     rows = len(released.table)
     scale = released.total / max(1, rows)
     answer = statistic.prepared(released.table.codes)
-    found = np.stack([answer(rng.poisson(1.0, rows) * scale) for _ in range(RESAMPLES)])
+    found = np.stack(
+        [answer(np.asarray(rng.poisson(1.0, rows) * scale, np.float64)) for _ in range(RESAMPLES)]
+    )
     return np.asarray(np.nanvar(found, axis=0, ddof=1) / max(scale, 1e-9))

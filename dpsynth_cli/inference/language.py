@@ -1,7 +1,8 @@
 r"""The text of a query.
 
     query   := call ["by" column {"," column}] | ["logistic" ":"] expression "~" term {"+" term}
-    call    := "count" "(" ")" | "share" "(" column ")" | ("mean" | "sum" | "sd" | "median") "(" expression ")"
+    call    := "count" "(" ")" | "share" "(" column ")"
+             | ("mean" | "sum" | "sd" | "median") "(" expression ")"
              | "quantile" "(" expression "," number ")" | "corr" "(" expression "," expression ")"
 
 Expressions and names of columns are those of `derive` and `rules` (relations/language.py). Any text is a
@@ -121,9 +122,10 @@ def _call(text: str) -> _Parts:
         raise NotAnExpression(call.at, f"{kind} takes {_arguments(ARGUMENTS[kind])}")
     level = Fraction(1, 2)
     if kind == "quantile":
-        if not isinstance(of[1], Literal) or not isinstance(of[1].value, Fraction) or not 0 < of[1].value < 1:
+        given = of[1].value if isinstance(of[1], Literal) else None
+        if isinstance(given, bool) or not isinstance(given, Fraction) or not 0 < given < 1:
             raise NotAnExpression(of[1].at, "the second argument of quantile is a number between 0 and 1")
-        of, level = of[:1], of[1].value
+        of, level = of[:1], given
     if kind == "share" and not isinstance(of[0], Name):
         raise NotAnExpression(of[0].at, "share takes a column")
     by = () if split is None else tuple(_columns(text, split.at + 2))

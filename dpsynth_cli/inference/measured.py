@@ -67,7 +67,7 @@ class System:
         return np.asarray((vectors[:, keep] / values[keep]) @ vectors[:, keep].T)
 
     def weights(self, function: Floats) -> Floats | None:
-        """How much of each count the best estimate of a linear function takes; None if it is not determined."""
+        """How much of each count the best estimate of a function takes; None if they do not determine it."""
         weights: Floats = (self.sums / (self.sd**2)[:, None]) @ (self._inverse @ function)
         left = self.sums.T @ weights - function
         if np.linalg.norm(left) > DETERMINED * max(1e-300, float(np.linalg.norm(function))):
@@ -120,7 +120,7 @@ def system(
 
     for table in tables:
         outside = [a for a, name in enumerate(table.columns) if name not in codes]
-        if not all(_whole(table, a, domain) for a in outside):
+        if not all(table.whole(a, domain) for a in outside):
             continue  # one class only of a column that is not asked about
         kept = [a for a in range(len(table.columns)) if a not in outside]
         added = table.values.sum(axis=tuple(outside))
@@ -143,9 +143,3 @@ def system(
     if not rows:
         return None
     return System(codes, np.stack(rows), np.array(values), np.array(sds), np.array(kurtosis))
-
-
-def _whole(table: Counted, a: int, domain: Domain) -> bool:
-    """Whether the cells of an axis hold all codes: one that leaves codes out is of one class."""
-    codes = np.arange(min(domain[table.columns[a]].codes, 2**12))
-    return bool((table.cell[a](codes) >= 0).all())

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,11 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.bootstrap import SIMULATIONS, errors, numbers, sampling_variance, simulations
+from dpsynth_cli.inference.calibration import Calibration
+from dpsynth_cli.inference.honesty import joined_with_others, relations_by, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
-from dpsynth_cli.inference.measured import Estimate, system
-from dpsynth_cli.inference.relations import ASSUMED, LOOKED, Known, known
+from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
+from dpsynth_cli.inference.relations import SUMMED, Known, known
 from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
@@ -27,7 +28,10 @@ from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
 
+FIELDS = ("query", "estimate", "low", "high", "from", "note")
 MEASURED, MODEL = "measured", "model"
+NOISES = 100  # times that other noise is drawn
+SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
 
 
@@ -44,7 +48,9 @@ class Answered:
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return dict(self.key) | {
+        """As `query --json` prints it. A column that is called as one of these fields has a _ behind it."""
+        labels = {f"{name}_" if name in FIELDS else name: label for name, label in self.key}
+        return labels | {
             "estimate": self.estimate if math.isfinite(self.estimate) else None,
             "low": self.low,
             "high": self.high,
@@ -84,21 +90,21 @@ class Published:
     def answer(self, query: Query, level: float = 0.95, population: bool = False) -> list[Answered]:
         """All numbers of a query with their intervals."""
         statistic = Statistic(query, self.domain, self.spec.stated.relations)
-        direct = self._measured(statistic)
-        more = np.zeros(len(statistic.keys))
         rng = np.random.default_rng((self.seed, 1))
+        more = np.zeros(len(statistic.keys))
         if population:
             more = sampling_variance(statistic, self.released, rng)
+        direct = self._measured(statistic)
+        modelled: list[Answered] = []
         if any(one is None for one in direct):
             modelled = self._modelled(statistic, level, more, rng)
-        else:
-            modelled = []
         return [
             modelled[k] if own is None else _from_counts(statistic, k, own, level, float(more[k]))
             for k, own in enumerate(direct)
         ]
 
     def _measured(self, statistic: Statistic) -> list[Estimate | None]:
+        """What follows from counts alone; None for what does not."""
         none: list[Estimate | None] = [None] * len(statistic.keys)
         own = system(statistic.columns, self.domain, self.known.tables, self.known.signed)
         linear = None if own is None else statistic.linear(own.codes or {"": np.zeros(1)})
@@ -112,49 +118,46 @@ class Published:
     def _modelled(
         self, statistic: Statistic, level: float, more: Floats, rng: np.random.Generator
     ) -> list[Answered]:
-        estimates = numbers(statistic, self.released)
-        why = self._assumed(statistic)
+        """From the released rows: weighted so that they have the measured counts, where their columns were
+        counted; else as they are, with the errors of simulated releases."""
+        why, by_simulation = why_not(statistic, self.known), relations_by(statistic, self.known, SUMMED)
+        if by_simulation and self.spec.mechanism.stream:
+            why = why or "no interval: a stream is not simulated, and these columns were not counted"
         if why:
+            estimates = numbers(statistic, self.released)
             return [
                 Answered(key, float(x), None, None, MODEL, why)
                 for key, x in zip(statistic.keys, estimates, strict=True)
             ]
-        found = errors(statistic, self.released, self.simulations)
-        left_open = unknown_variance(statistic, self.released, self.known, rng)
-        spread = np.sqrt(found.variance * (1 + 1 / found.count) + found.bias**2 + left_open + more)
-        centre, half = estimates - found.bias, _student(level, found.count) * spread
-        note = self._said(statistic)
+        if by_simulation:
+            found = errors(statistic, self.released, self.simulations)
+            centre, undefined = numbers(statistic, self.released) - found.bias, found.undefined
+            variance, note = found.variance * (1 + 1 / found.count) + found.bias**2, SIMULATED
+            width = _student(level, found.count)
+        else:
+            own = Calibration(statistic.columns, self.released, self.known)
+            answer, weight = statistic.prepared(self.released.table.codes), own.weights()
+            centre = answer(weight)
+            moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
+            undefined = 1 - np.isfinite(moved).mean(axis=0)
+            moved = np.where(np.isfinite(moved), moved, 0.0)
+            variance = (moved**2).mean(axis=0) + unknown_variance(
+                statistic, self.released, self.known, weight, rng
+            )
+            width, note = normal_quantile((1 + level) / 2), remark(statistic, self.known)
+        half = width * np.sqrt(variance + more)
         answers = []
         for k, key in enumerate(statistic.keys):
-            if found.undefined[k] > UNDEFINED or not np.isfinite(centre[k] + half[k]):
-                said = "no interval: simulated releases often have no such rows"
-                answers.append(Answered(key, float(estimates[k]), None, None, MODEL, said))
-            else:
-                low, high = _possible(statistic, centre[k] - half[k], centre[k] + half[k])
-                value = float(np.clip(centre[k], low, high))
-                answers.append(Answered(key, value, low, high, MODEL, note))
+            said = "no interval: noise often leaves no such rows" if undefined[k] > UNDEFINED else ""
+            said = said or joined_with_others(statistic, key, self.known)
+            if said or not np.isfinite(centre[k] + half[k]):
+                answers.append(
+                    Answered(key, float(centre[k]), None, None, MODEL, said or "no interval: no such rows")
+                )
+                continue
+            low, high = _possible(statistic, centre[k] - half[k], centre[k] + half[k])
+            answers.append(Answered(key, float(np.clip(centre[k], low, high)), low, high, MODEL, note))
         return answers
-
-    def _assumed(self, statistic: Statistic) -> str:
-        """Why there is no interval: relations that the release knows nothing about."""
-        pairs = [
-            f"{one} and {other}"
-            for one, other in combinations(statistic.columns, 2)
-            if self.known.relation(one, other) == ASSUMED
-        ]
-        if not pairs:
-            return ""
-        return f"no interval: assumed, never measured: {', '.join(pairs[:3])}{' ...' * (len(pairs) > 3)}"
-
-    def _said(self, statistic: Statistic) -> str:
-        looked = [
-            f"{one} and {other}"
-            for one, other in combinations(statistic.columns, 2)
-            if self.known.relation(one, other) == LOOKED
-        ]
-        if not looked:
-            return ""
-        return f"not counted, only compared with the model: {', '.join(looked[:3])}{' ...' * (len(looked) > 3)}"
 
 
 def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:

@@ -12,7 +12,7 @@ TOLERANCE = 1e-9  # of a standardised column, below which it is a sum of others
 
 
 def least_squares(x: Floats, y: Floats, weight: Floats) -> Floats:
-    """Coefficients of columns of x (the first is the constant); not a number where they are not determined."""
+    """Coefficients of columns of x, the first of which is the constant; not a number where undetermined."""
     return _solved(x.T @ (x * weight[:, None]), x.T @ (weight * y))
 
 

@@ -1,8 +1,9 @@
 """Which relations of columns a transcript has: counted, looked at, or assumed.
 
-Two columns are *counted* together where a table has both, or a signed sum; *looked at* where their table was
-only compared with a prediction (`Misfit`): how far it is from that is known, but not in which way; *assumed*
-else: the model takes them as independent, given the columns that connect them if there are such.
+Two columns are *counted* together where a table has both, or a signed sum; *summed* where both are in sums
+of another kind (moments, scores); *looked at* where their table was only compared with a prediction
+(`Misfit`): how far it is from that is known, but not in which way; *assumed* else: the model takes them as
+independent, given the columns that connect them if there are such.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.inference.tables import Counted, Signed, counted_tables
 from dpsynth_cli.numeric.selection import sampling_part
 from dpsynth_cli.questions import Affine, Answer, Axis, Misfit, Question, Scored
+from dpsynth_cli.trusted.core.shapes import columns_of
 
-COUNTED, LOOKED, ASSUMED = "counted", "looked at", "assumed"
+COUNTED, SUMMED, LOOKED, ASSUMED = "counted", "summed", "looked at", "assumed"
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,26 @@ class Known:
     tables: list[Counted]
     signed: list[Signed]
     gaps: dict[frozenset[str], Gap]
+    summed: list[set[str]]  # columns of answers that are neither
+
+    @property
+    def together(self) -> list[tuple[str, ...]]:
+        """The columns of each table and signed sum."""
+        return [table.columns for table in self.tables] + [one.columns for one in self.signed]
 
     def relation(self, one: str, other: str) -> str:
-        """Whether two columns were counted together, looked at, or are assumed."""
-        if any({one, other} <= set(table.columns) for table in (*self.tables, *self.signed)):
+        """What is known of two columns together."""
+        if any({one, other} <= set(columns) for columns in self.together):
             return COUNTED
+        if any({one, other} <= columns for columns in self.summed):
+            return SUMMED
         return LOOKED if frozenset((one, other)) in self.gaps else ASSUMED
+
+    def apart(self, name: str, code: int, partner: str) -> bool:
+        """Whether a category has been counted by itself, together with another column."""
+        if any({name, partner} <= set(one.columns) for one in self.signed):
+            return True
+        return any(table.alone(self.domain[name], code) for table in self.with_columns((name, partner)))
 
     def with_columns(self, columns: Sequence[str]) -> list[Counted]:
         """The tables that have all of these columns."""
@@ -55,9 +71,9 @@ class Known:
         reached, before = {one}, set[str]()
         while reached != before:
             before = set(reached)
-            for table in (*self.tables, *self.signed):
-                if reached & set(table.columns):
-                    reached |= set(table.columns)
+            for columns in self.together:
+                if reached & set(columns):
+                    reached |= set(columns)
         return other in reached
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -71,7 +87,13 @@ def known(asked: Sequence[tuple[Question, Answer]], domain: Domain, total: int) 
     for question, answer in asked:
         if isinstance(question.statistic, Misfit):
             gaps |= _gaps(question.statistic, answer, max(1, total))
-    return Known(domain, total, tables, signed, gaps)
+    counted = {table.number for table in tables} | {one.number for one in signed}
+    summed = [
+        columns_of([question])
+        for number, (question, _) in enumerate(asked)
+        if number not in counted and not isinstance(question.statistic, Misfit)
+    ]
+    return Known(domain, total, tables, signed, gaps, summed)
 
 
 def _gaps(misfit: Misfit, answer: Answer, rows: int) -> dict[frozenset[str], Gap]:

@@ -91,7 +91,7 @@ def noise(charge: Charge, rng: np.random.Generator) -> Ints:
     sd = np.full(size, float(price.parameter) ** 0.5)
     if charge.sensitivity.half_above:
         sd = np.concatenate([_half_above(float(price.parameter), length) for length in charge.lengths])
-    return np.rint(rng.normal(0.0, 1.0, size) * sd).astype(np.int64)
+    return np.asarray(np.rint(rng.normal(0.0, 1.0, size) * sd), np.int64)
 
 
 def _cube(scale: float, size: int, rng: np.random.Generator) -> Ints:

@@ -72,7 +72,9 @@ class Statistic:
             for place, part in enumerate(query.of):
                 self._check(part, place)
         if len(self.keys) > MOST_GROUPS:
-            raise UsageError(f"the query has {len(self.keys):,} groups; at most {MOST_GROUPS:,} are answered.", "")
+            raise UsageError(
+                f"the query has {len(self.keys):,} groups; at most {MOST_GROUPS:,} are answered.", ""
+            )
 
     @cached_property
     def typing(self) -> Typing:
@@ -167,9 +169,9 @@ class Statistic:
         kind, many = self.query.kind, max(1, len(self._all_groups))
 
         def added(numbers: Floats) -> Floats:
-            return np.bincount(group, weight * numbers, many)
+            return np.asarray(np.bincount(group, weight * numbers, many), np.float64)
 
-        ones = np.bincount(group, weight, many)
+        ones = added(np.ones(len(group)))
         with np.errstate(all="ignore"):
             if kind == "count":
                 return ones
@@ -226,7 +228,9 @@ class Statistic:
             if facts.kind == "boolean" or (facts.kind == "text" and len(facts.labels) == 2):
                 return
             raise UsageError(
-                "the outcome of a logistic regression has two values.", "", "Write a comparison, such as x > 3."
+                "the outcome of a logistic regression has two values.",
+                "",
+                "Write a comparison, such as x > 3.",
             )
         indicators = kind in REGRESSIONS and place > 0 and facts.kind == "text"
         if facts.kind not in (*NUMBERS, "boolean", "nothing") and not indicators:
@@ -271,7 +275,8 @@ def _numbers(values: Values, chosen: Ints) -> Floats:
 def _quantiles(group: Ints, x: Floats, weight: Floats, many: int, level: float) -> Floats:
     """The least value of each group that so much of its weight is at or below."""
     order = np.lexsort((x, group))
-    group, x, below = group[order], x[order], np.cumsum(weight[order])
+    group, x = group[order], x[order]
+    below = np.maximum.accumulate(np.cumsum(weight[order]))  # weights may be negative
     starts = np.searchsorted(group, np.arange(many + 1))
     found = np.full(many, np.nan)
     for k in range(many):

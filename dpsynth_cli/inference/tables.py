@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
@@ -47,9 +47,14 @@ class Counted:
     step: str
     number: int
 
-    def alone(self, column: Column, name: str, code: int) -> bool:
+    def whole(self, a: int, domain: Domain) -> bool:
+        """Whether the cells of an axis hold all codes: one that leaves codes out is of one class."""
+        codes = np.arange(min(domain[self.columns[a]].codes, 2**12))
+        return bool((self.cell[a](codes) >= 0).all())
+
+    def alone(self, column: Column, code: int) -> bool:
         """Whether a code of a categorical column has a cell of its own."""
-        cells = self.cell[self.columns.index(name)](np.arange(column.codes))
+        cells = self.cell[self.columns.index(column.name)](np.arange(column.codes))
         return int((cells == cells[code]).sum()) == 1
 
 
@@ -75,7 +80,9 @@ def counted_tables(
     signed: list[Signed] = []
     for number, (question, answer) in enumerate(asked):
         blocks = [list(_in_block(question, block, k, omega)) for k, block in enumerate(answer.blocks)]
-        noise = {"sd": answer.sd, "noise": answer.noise, "step": question.step, "number": number}
+        noise: dict[str, Any] = {
+            "sd": answer.sd, "noise": answer.noise, "step": question.step, "number": number
+        }  # fmt: skip
         for same in zip(*blocks, strict=True):  # one of each class
             known = [one for one in same if isinstance(one, Counted)]
             if known:
@@ -116,8 +123,8 @@ def _of_all_classes(question: Question, same: list[Signed], answer: Answer, numb
     if question.by is None:
         return []
     total, sd = sum(one.value for one in same), answer.sd * len(same) ** 0.5
-    noise = {"noise": answer.noise, "step": question.step, "number": number}
-    return [replace(same[0], value=total, sd=sd, pooled=question.by, **noise)]
+    one = replace(same[0], value=total, sd=sd, noise=answer.noise, pooled=question.by)
+    return [replace(one, step=question.step, number=number)]
 
 
 def _every(codes: NDArray[Any]) -> Ints:
@@ -231,7 +238,7 @@ def _factors(
 
 
 def _sign(cell: CellOf) -> Callable[[NDArray[Any]], Floats]:
-    return lambda codes: 1.0 - 2.0 * cell(codes)
+    return lambda codes: (1 - 2 * cell(codes)).astype(np.float64)
 
 
 def _coordinate(column: Column, bits: int, place: int) -> Callable[[NDArray[Any]], Floats]:
@@ -257,11 +264,3 @@ def _cells(axis: Halves | Bins, column: Column) -> CellOf:
 def _scored(inner: Halves | Bins, scores: Ints, edges: tuple[int, ...], column: Column) -> CellOf:
     cell = _cells(inner, column)
     return lambda codes: between(edges, scores[cell(codes)]).astype(np.int64)
-
-
-def grouped(tables: Sequence[Counted]) -> Mapping[frozenset[str], list[Counted]]:
-    """Tables by the columns that they have."""
-    found: dict[frozenset[str], list[Counted]] = {}
-    for table in tables:
-        found.setdefault(frozenset(table.columns), []).append(table)
-    return found
