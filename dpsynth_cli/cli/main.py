@@ -28,6 +28,7 @@ from dpsynth_cli.cli import (
     query,
     record,
     release,
+    replicates,
     report,
     sample,
     status,
@@ -53,6 +54,7 @@ app.command("release")(release.command)
 app.command("status")(status.command)
 app.command("sample")(sample.command)
 app.command("query")(query.command)
+app.command("replicates")(replicates.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)

@@ -52,32 +52,43 @@ class _Sums:
 
 
 class Calibration:
-    """The weights of released rows for the tables about some columns."""
+    """The weights of released rows for the tables about some columns. `free` is the variance of a row's weight
+    before anything was counted."""
 
-    def __init__(self, columns: Sequence[str], released: Drawn, known: Known) -> None:
+    def __init__(self, columns: Sequence[str], released: Drawn, known: Known, free: float = FREE) -> None:
         self.rows, self.base = len(released.table), released.total / max(1, len(released.table))
+        self.free = free
         found = [one for table in known.tables if (one := _along(table, columns, released, known))]
         found += [_scored(one, released) for one in known.signed if _about(one, columns)]
-        found.sort(key=lambda one: one.size)
+        found.sort(key=lambda one: one.sd)
         sizes = np.cumsum([one.size for one in found])
         self.sums = found[: int(np.searchsorted(sizes, MOST_CELLS, side="right"))]
         self._starts = np.cumsum([0, *(one.size for one in self.sums)])
-        self._expected = [self.base * np.bincount(one.cell, one.adds, one.size) for one in self.sums]
         self._inverse = self._inverted()
 
     def weights(self, rng: np.random.Generator | None = None) -> Floats:
         """A weight for each row; with a generator, those that other noise would have given."""
+        return self._fitted(np.full(self.rows, self.base), rng)
+
+    def posterior(self, rng: np.random.Generator) -> Floats:
+        """Weights from their posterior: free ones, made to have the counts but for other noise (G. Papandreou,
+        A. Yuille: Gaussian Sampling by Local Perturbations, NIPS 2010)."""
+        return self._fitted(rng.normal(self.base, self.base * math.sqrt(self.free), self.rows), rng)
+
+    def _fitted(self, weight: Floats, rng: np.random.Generator | None) -> Floats:
         if not self.sums:
-            return np.full(self.rows, self.base)
+            return weight
         left = [
-            one.noisy + (0.0 if rng is None else one.draw(rng)) - expected
-            for one, expected in zip(self.sums, self._expected, strict=True)
+            one.noisy
+            + (0.0 if rng is None else one.draw(rng))
+            - np.bincount(one.cell, one.adds * weight, one.size)
+            for one in self.sums
         ]
         alpha = self._inverse @ np.concatenate(left)
         moved = np.zeros(self.rows)
         for one, start in zip(self.sums, self._starts[:-1], strict=True):
             moved += alpha[start : start + one.size][one.cell] * one.adds
-        return np.asarray(self.base + FREE * self.base**2 * moved)
+        return np.asarray(weight + self.free * self.base**2 * moved)
 
     def _inverted(self) -> Floats:
         """The inverse of how sums vary together: by free weights of rows, and by noise."""
@@ -88,27 +99,36 @@ class Calibration:
                 both = np.bincount(number, one.adds * other.adds, one.size * other.size).reshape(shape)
                 rows, columns = (slice(self._starts[k], self._starts[k + 1]) for k in (i, j))
                 together[rows, columns], together[columns, rows] = both, both.T
-        together *= FREE * self.base**2
+        together *= self.free * self.base**2
         noise = [np.full(one.size, max(one.sd, EXACT_SD) ** 2) for one in self.sums]
         together[np.diag_indices_from(together)] += np.concatenate([np.zeros(0), *noise])
         return np.asarray(np.linalg.inv(together)) if len(together) else together
 
 
 def _along(table: Counted, columns: Sequence[str], released: Drawn, known: Known) -> _Sums | None:
-    """A table added up over all but these columns; None where it has none of them, or only a part."""
+    """A table added up over all but these columns; None where it is about one class of another."""
     kept = [a for a, name in enumerate(table.columns) if name in columns]
     outside = [a for a in range(len(table.columns)) if a not in kept]
-    many = math.prod(table.values.shape[a] for a in outside)
-    size = math.prod(table.values.shape[a] for a in kept)
-    if size > MOST_CELLS or not all(table.whole(a, known.domain) for a in outside):
+    if not all(table.whole(a, known.domain) for a in outside):
         return None
-    noisy = table.values.sum(axis=tuple(outside)).ravel()
-    cell, inside = np.zeros(len(released.table), np.int64), np.ones(len(released.table), bool)
-    for a in kept:
-        own = table.cell[a](released.table.codes[table.columns[a]])
-        inside &= own >= 0
-        cell = cell * table.values.shape[a] + np.maximum(own, 0)
-    return _Sums(cell, inside.astype(np.float64), noisy, table.sd * math.sqrt(many), table.noise, many)
+    many = math.prod(table.values.shape[a] for a in outside)
+    noisy = table.values.sum(axis=tuple(outside))
+    cells = [table.cell[a](released.table.codes[table.columns[a]]) for a in kept]
+    numeric = [not known.domain[table.columns[a]].categorical for a in kept]
+    inside = np.all([own >= 0 for own in cells], axis=0) if cells else np.ones(len(released.table), bool)
+    while noisy.size > MOST_CELLS // 2:  # neighbours together, along the longest axis
+        lengths = [size * own for size, own in zip(noisy.shape, numeric, strict=True)]
+        a = int(np.argmax(lengths))
+        if lengths[a] < 2:
+            return None
+        noisy = np.add.reduceat(noisy, np.arange(0, noisy.shape[a], 2), axis=a)
+        cells[a], many = cells[a] // 2, many * 2
+    cell = np.zeros(len(released.table), np.int64)
+    for size, own in zip(noisy.shape, cells, strict=True):
+        cell = cell * size + np.maximum(own, 0)
+    return _Sums(
+        cell, inside.astype(np.float64), noisy.ravel(), table.sd * math.sqrt(many), table.noise, many
+    )
 
 
 def _about(one: Signed, columns: Sequence[str]) -> bool:

@@ -30,7 +30,7 @@ from dpsynth_cli.spec.spec import Spec
 
 FIELDS = ("query", "estimate", "low", "high", "from", "note")
 MEASURED, MODEL = "measured", "model"
-NOISES = 100  # times that other noise is drawn
+NOISES = 64  # times that other noise is drawn
 SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
 

@@ -20,7 +20,7 @@ from dpsynth_cli.inference.statistics import Statistic
 from dpsynth_cli.inference.tables import Counted
 from dpsynth_cli.questions import Floats, Ints
 
-DRAWS = 32  # random changes of each kind
+DRAWS = 16  # random changes of each kind
 TOLD = 2.0  # a cell is told from noise if it has so many standard deviations of noise
 ALONE, GIVEN = 0.3, 0.15  # how far from the middle of its cell, of 1, the mean of a column may be
 
