@@ -24,8 +24,8 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw tables that differ by what the noise leaves open. Run an analysis on each, and combine the results:
-    dpsynth_cli.api.combine. It reads no data and costs no budget.
+    """Draw tables that differ by what the noise leaves open: run an analysis on each, and combine the results
+    (dpsynth_cli.api.combine). It reads no data and costs no budget.
     """
     import dataclasses
     import secrets

@@ -40,7 +40,7 @@ def numbers(statistic: Statistic, rows: Drawn) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The mean and the variance of simulated errors of each number of a statistic, and how many there were."""
+    """The mean and the variance of simulated errors of each number of a statistic, and how many."""
 
     bias: Floats
     variance: Floats

@@ -52,8 +52,8 @@ class _Sums:
 
 
 class Calibration:
-    """The weights of released rows for the tables about some columns. `free` is the variance of a row's weight
-    before anything was counted."""
+    """The weights of released rows for the tables about some columns. `free` is the variance of a weight before
+    anything was counted."""
 
     def __init__(self, columns: Sequence[str], released: Drawn, known: Known, free: float = FREE) -> None:
         self.rows, self.base = len(released.table), released.total / max(1, len(released.table))
@@ -71,8 +71,8 @@ class Calibration:
         return self._fitted(np.full(self.rows, self.base), rng)
 
     def posterior(self, rng: np.random.Generator) -> Floats:
-        """Weights from their posterior: free ones, made to have the counts but for other noise (G. Papandreou,
-        A. Yuille: Gaussian Sampling by Local Perturbations, NIPS 2010)."""
+        """Weights from their posterior: free ones, made to have the counts but for other noise (G.
+        Papandreou, A. Yuille: Gaussian Sampling by Local Perturbations, NIPS 2010)."""
         return self._fitted(rng.normal(self.base, self.base * math.sqrt(self.free), self.rows), rng)
 
     def _fitted(self, weight: Floats, rng: np.random.Generator | None) -> Floats:

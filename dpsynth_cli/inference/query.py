@@ -94,7 +94,7 @@ class Published:
         more = np.zeros(len(statistic.keys))
         if population:
             more = sampling_variance(statistic, self.released, rng)
-        direct = self._measured(statistic)
+        direct = self.measured(statistic)
         modelled: list[Answered] = []
         if any(one is None for one in direct):
             modelled = self._modelled(statistic, level, more, rng)
@@ -103,7 +103,7 @@ class Published:
             for k, own in enumerate(direct)
         ]
 
-    def _measured(self, statistic: Statistic) -> list[Estimate | None]:
+    def measured(self, statistic: Statistic) -> list[Estimate | None]:
         """What follows from counts alone; None for what does not."""
         none: list[Estimate | None] = [None] * len(statistic.keys)
         own = system(statistic.columns, self.domain, self.known.tables, self.known.signed)
