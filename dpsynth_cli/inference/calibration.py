@@ -52,8 +52,8 @@ class _Sums:
 
 
 class Calibration:
-    """The weights of released rows for the tables about some columns. `free` is the variance of a weight before
-    anything was counted."""
+    """The weights of released rows for the tables about some columns; `free` is the variance of a weight
+    before anything was counted."""
 
     def __init__(self, columns: Sequence[str], released: Drawn, known: Known, free: float = FREE) -> None:
         self.rows, self.base = len(released.table), released.total / max(1, len(released.table))

@@ -18,6 +18,7 @@ from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
@@ -167,6 +168,8 @@ def compose(
         model.facts,
         paper_bound(spec, model.total),
     )
+    names = [column.name for column in spec.domain]
+    public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found)
     if outcome.paid is not None:
