@@ -18,6 +18,7 @@ from dpsynth_cli import __version__, disk
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
 from dpsynth_cli.mechanisms.units.restored import with_units
@@ -173,6 +174,8 @@ def compose(
         model.facts,
         paper_bound(spec, model.total),
     )
+    names = [column.name for column in spec.domain]
+    public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found)
     if outcome.paid is not None:
