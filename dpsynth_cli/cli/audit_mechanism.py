@@ -47,6 +47,9 @@ def command(
     delta: Annotated[str, typer.Option(help="Of the releases with Gaussian noise.")] = "1e-5",
     neighbours: Annotated[Neighbours | None, typer.Option(help="This relation only.")] = None,
     currency: Annotated[Currency | None, typer.Option(help="This accounting only.")] = None,
+    units: Annotated[
+        bool, typer.Option("--units", help="Tables that differ in a unit of three rows, not in one row.")
+    ] = False,
     runs: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Releases of each of the two tables.")
     ] = 2000,
@@ -80,9 +83,9 @@ def command(
         for relation in relations:
             for kind in [currency] if currency else list(Currency):
                 what = f"{relation.value} {kind.value}"
-                progress(what, 0, releases(mechanism, relation.value, runs))
+                progress(what, 0, releases(mechanism, relation.value, runs, units))
                 advance = partial(_advance, progress, what)
-                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts)
+                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts, units)
                 findings.append(audit(mechanism, *words))
     if plot is not None:
         _write_plot(Path(plot), findings)

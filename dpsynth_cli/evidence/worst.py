@@ -57,11 +57,13 @@ def within_claim(told: Fraction, budget: Accountant) -> bool:
     return told <= (budget.total if budget.currency == "epsilon" else 2 * budget.total)
 
 
-def worst(mechanism: Mechanism, params: Any, neighbours: str, budget: Accountant) -> Worst:
+def worst(
+    mechanism: Mechanism, params: Any, neighbours: str, budget: Accountant, units: bool = False
+) -> Worst:
     """The run that tells most, of all candidates."""
     best: Worst | None = None
     for split in _splits(mechanism.stages):
-        for pair in pairs(mechanism, params, neighbours):
+        for pair in pairs(mechanism, params, neighbours, units):
             bench = bench_of(mechanism, params, pair, budget, split)
             run = _recorded(bench)
             best = _worse(best, run)
