@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction as F
 from functools import cache, lru_cache
-from itertools import permutations, product
+from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Bins, CellCounts, Cells, Moments, Question, RowScores, Total, UnitSizes
+from dpsynth_cli.questions import Bins, CellCounts, Cells, Moments, Question, Total, UnitSizes
 from dpsynth_cli.trusted.core import curator, prices
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill
@@ -192,36 +192,6 @@ def test_how_many_rows_units_have_costs_no_more_than_one_unit(neighbours):
     of_units = replace(unit_domain(omega), unit_rows=None)
     moved = moves(counted(question, omega), of_units, every_table(of_units, 2))
     assert np.abs(moved).sum(axis=1).max() / drawn(charge, omega)[0].parameter == charge.price.cost
-
-
-# --- answers that are no sums: rows in a secret order ---------------------------------------------------
-
-
-@pytest.mark.parametrize("weights", [((1,),), ((1,), (-1,))])
-def test_rows_in_a_secret_order_keep_every_ratio_below_e_to_the_epsilon(weights):
-    omega = Domain((NUMBER,), "replace_one")
-    tables = [table for table in every_table(omega, 2) if len(table) == 2]
-    scored = RowScores((Bins("x", (0, 1, 2, 3)),), ((-1, 1, 0),), weights, len(weights), 2)
-    question = Question("s", scored, F(1))
-    charge = charge_for(question, omega, Accountant.pure(F(1)))
-    (draw,) = drawn(charge, omega)
-    pmf, r = laplace(draw.parameter), len(weights)
-    rows = [answer.reshape(2, r) for answer in sums(question, omega, tables)]
-    outputs = list(product(range(-2, 3), repeat=2 * r))
-
-    def likelihood(table: np.ndarray, output: tuple[int, ...]) -> F:
-        """Every order alike: `test_rows_in_a_secret_order_are_in_every_order_alike`."""
-        orders = [table[list(order)].ravel().tolist() for order in permutations(range(2))]
-        return sum(prod(pmf[o - s] for o, s in zip(output, order, strict=True)) for order in orders) / len(
-            orders
-        )
-
-    claimed = (1 / R) ** (charge.price.cost * draw.parameter)
-    every = [[likelihood(table, output) for output in outputs] for table in rows]
-    numbers = {table: i for i, table in enumerate(tables)}
-    pairs = [(numbers[a], numbers[b]) for a, b in product(tables, repeat=2) if a != b and (set(a) & set(b))]
-    largest = max(p / q for a, b in pairs for p, q in zip(every[a], every[b], strict=True))
-    assert 1 < largest <= claimed
 
 
 # --- several questions, the later ones chosen by the answers --------------------------------------------
