@@ -76,6 +76,10 @@ def command(
         raise UsageError(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
+    if units and mechanism.stream:
+        raise UsageError(
+            f"{name} releases a stream, which protects rows, not units.", NO_COST, "Leave out --units."
+        )
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []
