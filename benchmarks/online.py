@@ -43,7 +43,7 @@ from benchmarks.harness import (
     timed,
 )
 from dpsynth_cli.questions import Model
-from dpsynth_cli.release.stream_snapshot import model_of
+from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.stream.leaves import Gathered
@@ -96,7 +96,7 @@ def run(points: np.ndarray, spec: Spec) -> Iterator[tuple[int, StreamState]]:
 
 
 def snapshot(state: StreamState, spec: Spec) -> Model:
-    return model_of(spec, state.release["number"], state.release["clock"], state.blocks)[0]
+    return model_of(spec, header_of(state), state.answers)[0]
 
 
 def w1(points: np.ndarray, made: dict[str, np.ndarray], spec: Spec) -> float:

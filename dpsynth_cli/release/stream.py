@@ -1,8 +1,8 @@
 """Online release: a stream is charged once, takes its rows push by push, and gives snapshots for ever.
 
     init      state without rows -> charge in the ledger -> generation 1
-    push      rows -> raw counts -> blocks that end now get their noise -> next generation
-    publish   noisy trees of the generation -> snapshot, transcript, audits -> hashes in the ledger -> names
+    push      rows -> raw counts -> a release that is due gets its noise -> next generation
+    publish   noisy counts of the generation -> snapshot, transcript, audits -> hashes in the ledger -> names
 
 Every command may be killed at any moment and run again. A push counts when the ledger has its generation,
 and a batch whose id is in the state is not counted again. Nothing is published but what a generation in the
@@ -34,7 +34,7 @@ from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
 from dpsynth_cli.release.stream_place import check, loaded
-from dpsynth_cli.release.stream_snapshot import rebuilt
+from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.release.stream_step import advance, stream_of
@@ -191,15 +191,9 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
         "spec": public_document(spec.effective),
         "sampling_seed": state.seed if spec.seed is None else spec.seed,
         "ledger": state.ledger | {"hash": note.hash},
-        "stream": {
-            "id": state.stream_id,
-            "release": release["number"],
-            "clock": release["clock"],
-            "blocks": [[first, last, len(answers)] for first, last, answers in state.blocks],
-        },
+        "stream": header_of(state),
     }
-    answers = [answer for _, _, answers in state.blocks for answer in answers]
-    return Transcript(json.loads(canonical(header)), tuple(answers))
+    return Transcript(json.loads(canonical(header)), tuple(state.answers))
 
 
 def _check_own(files: Files, state: StreamState) -> None:
