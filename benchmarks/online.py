@@ -2,13 +2,15 @@
 
     python -m benchmarks online error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
                                       [--picture FILE.svg]
+    python -m benchmarks online growth [--picture FILE.svg]
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
 
 Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events
 so far, at every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of
-`blocks` and of pmm by add_remove, and of both algorithms with public arrivals by replace_one (in two columns at level
-ends only), through the real border, in memory. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
+`blocks` and of pmm by add_remove, without a delta and with one of 1e-9, and (with `--public`) of both algorithms with
+public arrivals by replace_one (in two columns at level ends only), through the real border, in memory. `growth`: the
+noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
 occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. Pictures
 need matplotlib.
 """
@@ -42,10 +44,12 @@ from benchmarks.harness import (
     save,
     timed,
 )
+from dpsynth_cli.numeric.running import nothing
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
+from dpsynth_cli.trusted.stream.factorisation import factorisation, next_starts, phase_of, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.asking import drawn
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
 EVENTS, PER_DOUBLING = 2**17, 8
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
 PRIVATE = {"releases_per_doubling": 10_000}  # every push is a release, and there is one push a release time
+DELTAS = {"": None, ", delta": 1e-9}
 PUBLIC = {"releases_per_doubling": PER_DOUBLING, "arrivals": "public"}
 
 
@@ -66,17 +71,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, default=1, help="look at every so-many-th release only")
     parser.add_argument("--first", type=int, default=256, help="look at releases from so many events on")
     parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
+    parser.add_argument("--public", action="store_true", help="public arrivals and `sparse`, too")
     parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
     parser.add_argument("--picture", type=Path)
 
 
-def stream_spec(d: int, neighbours: str, **params: object) -> Spec:
+def stream_spec(d: int, neighbours: str, delta: float | None = None, **params: object) -> Spec:
     return from_document(
         {
             "dpsynth": 1,
             "name": "benchmark",
             "output": "-",
-            "privacy": {"epsilon": "1", "neighbours": neighbours},
+            "privacy": {"epsilon": "1", "neighbours": neighbours} | ({"delta": delta} if delta else {}),
             "mechanism": {"name": "online", **params},
             "columns": [{"name": f"x{i}", "type": "continuous", "bounds": [0, 1]} for i in range(d)],
         }
@@ -112,7 +118,9 @@ def online(points: np.ndarray, state: StreamState, spec: Spec) -> float:
 
 
 def offline(points: np.ndarray, spec: Spec) -> float:
-    return w1(points, released("pmm", spec.domain, tables.to_codes(points, spec.domain)).rows, spec)
+    delta = None if spec.privacy.delta is None else float(spec.privacy.delta)
+    made = released("pmm", spec.domain, tables.to_codes(points, spec.domain), delta=delta)
+    return w1(points, made.rows, spec)
 
 
 # --- error ------------------------------------------------------------------------------------------
@@ -138,12 +146,11 @@ def curves_of(points: np.ndarray, given: argparse.Namespace, shown: set[int], en
     """W1 at the releases looked at, of each way."""
     d = points.shape[1]
     public = shown if d == 1 else ends  # a flow for each distance in two columns takes half a second
-    private = stream_spec(d, "add_remove", **PRIVATE)
-    ways = {
-        "blocks": (private, shown),
-        "blocks, public": (stream_spec(d, "replace_one", **PUBLIC), public),
-        "sparse, public": (stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC), public),
-    }
+    private = {name: stream_spec(d, "add_remove", delta, **PRIVATE) for name, delta in DELTAS.items()}
+    ways = {f"blocks{name}": (spec, shown) for name, spec in private.items()}
+    if given.public:
+        ways["blocks, public"] = stream_spec(d, "replace_one", **PUBLIC), public
+        ways["sparse, public"] = stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC), public
     curves: Curves = {}
     for way, (spec, when) in ways.items():
         found: dict[int, list[float]] = {}
@@ -153,9 +160,10 @@ def curves_of(points: np.ndarray, given: argparse.Namespace, shown: set[int], en
                     found.setdefault(t, []).append(online(points[:t], state, spec))
         curves[way] = {t: Runs(values) for t, values in found.items()}
         progress(f"{way}: done")
-    curves["pmm"] = {
-        t: Runs([offline(points[:t], private) for _ in range(given.runs)]) for t in sorted(shown)
-    }
+    for name, spec in private.items():
+        curves[f"pmm{name}"] = {
+            t: Runs([offline(points[:t], spec) for _ in range(given.runs)]) for t in sorted(shown)
+        }
     return curves
 
 
@@ -167,28 +175,34 @@ def error(given: argparse.Namespace) -> Iterator[Finding]:
     for kind in given.kinds:
         points = tables.three_clusters(kind, EVENTS, d, np.random.default_rng(d))[: given.last]
         curves = every[kind] = curves_of(points, given, shown, ends)
-        ratios, gains = [], []
+        ratios: dict[str, list[tuple[float, float, int]]] = {name: [] for name in DELTAS}
+        gains = []
         for t in sorted(shown):
-            blocks, pmm = curves["blocks"][t], curves["pmm"][t]
-            ratio = blocks.over(pmm)
-            ratios.append((*ratio, t))
-            public, sparse = curves["blocks, public"].get(t), curves["sparse, public"].get(t)
-            gain = sparse.over(public) if sparse and public else None
-            if gain and t in ends and t >= 4000:
-                gains.append((*gain, t))
-            yield {
-                "columns": d,
-                "rows": kind,
-                "events": t,
-                "W1, pmm": pmm.mean,
-                "blocks": blocks.mean,
-                "blocks / pmm": ratio[0],
-                "blocks, public": public.mean if public else None,
-                "sparse, public": sparse.mean if sparse else None,
-                "sparse / blocks": gain[0] if gain else None,
-            }
-        mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in ratios]), max(ratios)
-        yield f"{kind}: blocks / pmm has mean {mean:.2f}, at worst {worst:.2f} +- {wide:.2f} ({at:,} events)."
+            line: dict[str, object] = {"columns": d, "rows": kind, "events": t}
+            for name in DELTAS:
+                blocks, pmm = curves[f"blocks{name}"][t], curves[f"pmm{name}"][t]
+                ratios[name].append((*blocks.over(pmm), t))
+                line |= {
+                    f"pmm{name}": pmm.mean,
+                    f"blocks{name}": blocks.mean,
+                    f"ratio{name}": ratios[name][-1][0],
+                }
+            if t in curves.get("sparse, public", {}):
+                public, sparse = curves["blocks, public"][t], curves["sparse, public"][t]
+                gain = sparse.over(public)
+                if t in ends and t >= 4000:
+                    gains.append((*gain, t))
+                line |= {
+                    "blocks, public": public.mean,
+                    "sparse, public": sparse.mean,
+                    "sparse / blocks": gain[0],
+                }
+            yield line
+        for name, found in ratios.items():
+            mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in found]), max(found)
+            yield (
+                f"{kind}{name}: blocks / pmm has mean {mean:.2f}, at worst {worst:.2f} +- {wide:.2f} ({at:,} events)."
+            )
         if gains:
             gained, wide, at = min(gains)
             yield f"{kind}: sparse / blocks at level ends is at least {gained:.2f} +- {wide:.2f} ({at:,} events)."
@@ -201,9 +215,9 @@ def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
         1, len(every), figsize=(4 * len(every), 3.2), sharey=True, squeeze=False
     )
     for axis, (kind, curves) in zip(axes[0], every.items(), strict=True):
-        for way in ("sparse, public", "blocks, public", "blocks", "pmm"):
+        for way in reversed(curves):
             values = [w1.mean for w1 in curves[way].values()]
-            axis.loglog(list(curves[way]), values, label="pmm, offline" if way == "pmm" else way)
+            axis.loglog(list(curves[way]), values, label=way.replace("pmm", "pmm, offline"))
         axis.set_title(f"{kind}, {d} column{'s' if d > 1 else ''}")
         axis.set_xlabel("events so far")
     axes[0][0].set_ylabel("W1 to the events so far")
@@ -211,15 +225,58 @@ def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
     return save(figure, path)
 
 
+# --- growth -----------------------------------------------------------------------------------------
+
+
+def growth(given: argparse.Namespace) -> Iterator[Finding]:
+    """What noise a count of everything so far has: of the rows of C alone, without rounding."""
+    curves = {}
+    for name, currency in (("with a delta", "rho"), ("without", "epsilon")):
+        method = factorisation(currency)
+        running, starts = nothing(1), list[int]()
+        sizes = {128: method.norm(128), 128**2: method.norm(128**2)}
+        noise = []
+        for release in range(1, 16_001):
+            before, starts = starts, next_starts(method, starts, release)
+            running = running.merged([sum(s <= old for s in starts) - 1 for old in before]).opened()
+            norm = sizes[
+                phase_of(release).length
+            ]  # Laplace noise grows with it, Gaussian noise with its root
+            for row in rows_of(method, starts, release):
+                running.take(row, np.zeros(1, np.int64), float(norm if currency == "rho" else norm**2))
+                if method.unit > 1:
+                    running.errors[-1, -1] -= 1 / 12
+            noise.append(math.sqrt(running.variance))
+        curves[name] = noise
+        for k in (8, 32, 120, 128, 129, 256, 1024, 4096, 16_000):
+            mean = float(np.mean(noise[:k]))
+            yield {
+                "noise": name,
+                "releases": k,
+                "of the last": noise[k - 1],
+                "mean": mean,
+                "most": max(noise[:k]),
+            }
+    if given.picture:
+        figure, axis = pictures().subplots(figsize=(5, 3.2))
+        for name, noise in curves.items():
+            axis.semilogx(range(1, len(noise) + 1), noise, label=name)
+        axis.set_xlabel("releases")
+        axis.set_ylabel("noise, in multiples of one release")
+        axis.legend(fontsize=7)
+        yield save(figure, given.picture)
+
+
 # --- cost -------------------------------------------------------------------------------------------
 
 
 def costs(given: argparse.Namespace) -> Iterator[Finding]:
-    """CPU of all pushes and snapshots, and bytes an event of the state without its open blocks."""
+    """CPU of all pushes and snapshots, and bytes an event of the state."""
     for d in (1, 2):
         points = tables.three_clusters("clusters", EVENTS, d, np.random.default_rng(d))
         for name, spec in (
             ("blocks", stream_spec(d, "add_remove", **PRIVATE)),
+            ("blocks, delta", stream_spec(d, "add_remove", 1e-9, **PRIVATE)),
             ("sparse", stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC)),
         ):
             _, spent = timed(
@@ -227,9 +284,7 @@ def costs(given: argparse.Namespace) -> Iterator[Finding]:
             )
             sizes = {}
             for t, state in run(points, spec):
-                held, state.open = state.open, []
                 sizes[t] = len(state.as_bytes()) / t
-                state.open = held
             bytes_at = {f"bytes an event, {t:,}": sizes[t] for t in (2**10, 2**13, 2**15, 2**17)}
             yield {"columns": d, "algorithm": name, "CPU s": spent, **bytes_at}
     yield from million(given.folder)
@@ -403,4 +458,4 @@ def draw_days(seen: list[Day], path: Path) -> str:
     return save(figure, path)
 
 
-PARTS = {"error": error, "cost": costs, "occupancy": occupancy}
+PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy}

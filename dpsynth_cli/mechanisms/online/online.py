@@ -35,7 +35,8 @@ from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Answer, Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
 
-FLATTEST = 4  # halvings of the tree of a block with hardly an event
+FLATTEST = 4  # halvings of the tree of a stream with hardly an event
+SLACK = 2  # a level may be so much deeper than the events that are new would have it, and has a share
 FEW = 4  # splits of a level
 DEEPEST = 20  # of sparse counting, which keeps counters for every node
 
@@ -119,14 +120,15 @@ def depth_of(answers: Sequence[tuple[Any, Answer]]) -> int:
 @lru_cache(maxsize=64)
 def _tree_questions(columns: tuple[Column, ...], r: int, share: Fraction, new: int) -> tuple[Question, ...]:
     """As many levels as pmm measures, with its weights. All but the leaves stay where they are as the tree
-    gets deeper: what is known of them goes on. As many have a share as a tree of depth `new` has levels.
+    gets deeper: what is known of them goes on. Those that are too deep for a tree of depth `new` have no
+    share.
     """
     tree = partition(columns, r)
     step = 4 if len(columns) < 3 else 5
-    _, weights = levels.measured_levels(columns, tree.order[:new], "add_remove")
     measured = [step * (i + 1) for i in range(max(1, round(r / step)) - 1)] + [r]
-    shares = divide(share, weights[: len(measured)])
-    shares += [Fraction(0)] * (len(measured) - len(shares))
+    told = max(1, sum(j <= new + SLACK for j in measured))
+    ratio = 0.8 if len(columns) == 1 else 1.0
+    shares = divide(share, [ratio**i for i in range(told)]) + [Fraction(0)] * (len(measured) - told)
     return tuple(
         Question("counts", CellCounts(tree.cells(columns, j)), part)
         for j, part in zip(measured, shares, strict=True)
