@@ -37,6 +37,18 @@ def check(spec: Spec) -> None:
     accountant_of(spec)
 
 
+def check_deletions(spec: Spec) -> None:
+    """Refuse to take rows away where counts can only grow, or where the number of events is the clock."""
+    if spec.params.algorithm == "sparse" or spec.params.arrivals == "public":
+        key = "mechanism.algorithm" if spec.params.algorithm == "sparse" else "mechanism.arrivals"
+        raise UsageError(
+            f"{_at(spec, key)}: rows can be taken away only where arrivals are private and the algorithm is "
+            "blocks.",
+            "The batch was not counted, and nothing more was spent.",
+            "Start another stream for a table that rows leave.",
+        )
+
+
 def _at(spec: Spec, key: str) -> str:
     """Where the spec says it."""
     return spec.places.get(key, key)

@@ -37,6 +37,7 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     accountant.charge([charge.price for charge in bill])
     clock = "events" if spec.params.arrivals == "public" else "pushes"
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
+    facts |= {name: value for name, value in stream.items() if name.startswith("since_")}
     found = Found(spec.domain, Fraction(0))
     return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
 
@@ -62,6 +63,10 @@ def model_of(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> tuple[M
 
 
 def _counted_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> tuple[Model, list[Charge]]:
+    answers, window = list(answers), []
+    if "since_release" in stream:
+        half = len(answers) // 2
+        answers, window = answers[:half], answers[half:]
     bill = release_bill(spec.domain, accountant_of(spec), stream["release"], answers)
     recorded = recorded_ask(bill)
     ask = Asking(recorded.answer, partial(sd_of, bill))
@@ -75,6 +80,10 @@ def _counted_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> t
         named = answer.noise == ("none" if free else NOISE[bill.accountant.currency])
         if not named or answer.sd < (1 - 1e-9) * sd_of(bill, charge.question):
             raise VerificationError("the transcript claims other noise than its shares pay for.", "")
+    if window:
+        if [question for question, _ in window] != [question for question, _ in answers]:
+            raise VerificationError("the transcript's window has other answers than its release.", "")
+        counted = online.counted_of([answer for _, answer in window])
     return online.snapshot(counted, spec.domain), bill.charges
 
 

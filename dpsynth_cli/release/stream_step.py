@@ -15,6 +15,7 @@ from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import Answer, Question, Total, as_json
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
+from dpsynth_cli.release.stream_window import marked
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import StreamState
@@ -41,6 +42,7 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
     now = schedule.due(clock, params.releases_per_doubling)
     if now <= state.release.get("due", 0):
         return False
+    before = state.release
     release, at_least = state.release.get("number", 0) + 1, online.depth_of(state.answers)
     state.release = {
         "number": release,
@@ -55,7 +57,7 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
             stream,
             lambda ask, before: online.ask_release(ask, spec.domain, params, spec.split, at_least, before),
         )
-        state.release["at_least"] = at_least
+        state.release |= {"at_least": at_least, "marks": marked(state, before)}
     else:
         _segments(state, spec, stream, clock)
     return True

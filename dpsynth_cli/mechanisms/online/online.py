@@ -95,7 +95,7 @@ def ask_release(
         root, rest = Question("total", CellCounts(Cells(())), Fraction(1)), Fraction(1)
     (total,) = ask([root])
     if not levels.deepest(columns):  # one cell
-        return Counted(0, [total.values.astype(np.float64)], [total.sd**2])
+        return counted_of([total])
     n = float(total.values[0])
     epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 0.1)
 
@@ -103,13 +103,16 @@ def ask_release(
         return min(levels.deepest(columns), max(FLATTEST, levels.depth_for(epsilon, rows, columns)))
 
     r = max(min(at_least, levels.deepest(columns)), deep(n))
-    new = deep(n - before)
-    counts: list[Floats | None] = [None] * (r + 1)
-    variances = [0.0] * (r + 1)
-    for answer in [total, *ask(_tree_questions(columns, r, rest, r if r > at_least else new))]:
-        j = (len(answer.values) - 1).bit_length()
-        counts[j], variances[j] = answer.values.astype(np.float64), answer.sd**2
-    return Counted(r, counts, variances)
+    new = deep(abs(n - before))  # rows may also be taken away
+    return counted_of([total, *ask(_tree_questions(columns, r, rest, r if r > at_least else new))])
+
+
+def counted_of(answers: Sequence[Answer]) -> Counted:
+    """The answers by their levels."""
+    measured = {(len(answer.values) - 1).bit_length(): answer for answer in answers}
+    r = max(measured)
+    counts = [measured[j].values.astype(np.float64) if j in measured else None for j in range(r + 1)]
+    return Counted(r, counts, [measured[j].sd ** 2 if j in measured else 0.0 for j in range(r + 1)])
 
 
 def depth_of(answers: Sequence[tuple[Any, Answer]]) -> int:
@@ -146,7 +149,10 @@ def snapshot(counted: Counted, omega: Domain) -> Model:
     if round(total):
         mass = consistency.descend(total, estimates, spreads, room, _divided)
     draw = pmm.points([tree], [mass], [total], columns)
-    return Model(round(total), draw, facts={"depth": len(tree.order)})
+    noise = {
+        str(j): round(v**0.5, 3) for j, v in enumerate(counted.variances) if counted.counts[j] is not None
+    }
+    return Model(round(total), draw, facts={"depth": len(tree.order), "noise_by_level": noise})
 
 
 def _divided(pair: consistency.Siblings) -> Floats:

@@ -19,7 +19,8 @@ WAITING = 2**22  # codes of rows that wait to be counted
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaf codes[i], by its path from the root, has counts[i] > 0 rows; leaves not named have none.
+    """Leaf codes[i], by its path from the root, has counts[i] rows, below 0 where rows are taken away;
+    leaves not named have none.
 
     Codes rise. `paid`, for sparse counting: the most that any of its rows has paid, as a share of the whole.
     """
@@ -32,6 +33,10 @@ class Leaves:
     def rows(self) -> int:
         return int(self.counts.sum())
 
+    def __neg__(self) -> Leaves:
+        """The same rows, to be taken away."""
+        return Leaves(self.codes, -self.counts, self.paid)
+
     def __add__(self, other: Leaves) -> Leaves:
         paid = max(self.paid, other.paid)
         if not len(self.codes) or not len(other.codes):
@@ -42,7 +47,8 @@ class Leaves:
         codes = codes[order]
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         counts = np.add.reduceat(np.concatenate([self.counts, other.counts])[order], first)
-        return Leaves(codes[first], counts, paid)
+        some = counts != 0  # rows that came and went
+        return Leaves(codes[first][some], counts[some], paid)
 
     def level(self, depth: int, j: int) -> Ints:
         """The counts of level j, when the codes are paths of `depth` halvings."""

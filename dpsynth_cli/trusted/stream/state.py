@@ -8,7 +8,8 @@ published with one noise would be published again with another.
 
 A generation is made in three steps, each durable before the next: the file beside the old one, the note in
 the ledger, the renaming. The note is the moment it counts. Before it, a crash leaves the old generation, and
-nothing that follows from the new one has left the process; after it, the new file is found and renamed.
+nothing that follows from the new one has left the process; after it, the new file is found and renamed. The
+file of the generation before is kept beside it, as sensitive, so that the last push can be undone.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ class Store:
     def __init__(self, path: Path, ledger: Ledger) -> None:
         self.path, self.ledger = path, ledger
         self._next = path.with_name(path.name + ".next")
+        self._before = path.with_name(path.name + ".before")
         self._noted = 0  # the entry of the generation that was loaded
 
     @classmethod
@@ -189,6 +191,14 @@ class Store:
         """Forget a stream that was begun and never charged, or given up."""
         self.path.unlink(missing_ok=True)
         self._next.unlink(missing_ok=True)
+        self._before.unlink(missing_ok=True)
+
+    def before(self, state: StreamState) -> StreamState | None:
+        """The generation before this one, if this one is that and one batch more, and the ledger knew it."""
+        old, commitment = _read(self._before) or (None, "")
+        known = [entry.payload for entry in self.ledger.find(state.stream_id) if entry.kind == "note"]
+        payload = {"generation": state.generation - 1, "commitment": commitment}
+        return old if old and old.batches == state.batches[:-1] and payload in known else None
 
     def commit(self, state: StreamState) -> None:
         """The next generation: its file, then the ledger's note, then its name."""
@@ -238,6 +248,8 @@ class Store:
 
     def _rename(self) -> None:
         try:
+            if self.path.exists():
+                os.replace(self.path, self._before)
             os.replace(self._next, self.path)
             sync_folder(self.path.parent)
         except OSError as error:
