@@ -112,8 +112,8 @@ def test_the_last_push_is_undone_as_if_it_had_never_been(dpsynth, started, tmp_p
     ran = dpsynth("stream", "undo", "spec.yaml", "--batch-id", "day 1")
     assert ran.code == 2
     assert ran.err == (
-        "Error: the batch day 1 is not the last one that was counted.\nNothing was changed. Only the last push "
-        "can be undone. Rows that must go can be pushed with --delete.\n"
+        "Error: the batch day 1 is not the last one that was counted.\nNothing was changed. Only the last "
+        "push can be undone. Rows that must go can be pushed with --delete.\n"
     )
 
 
