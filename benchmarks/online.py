@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,10 +30,8 @@ import numpy as np
 import benchmarks.tables as tables
 from benchmarks.harness import (
     DPSYNTH,
-    ENVIRONMENT,
     Finding,
     cost,
-    in_data,
     least,
     pictures,
     progress,
@@ -44,18 +40,18 @@ from benchmarks.harness import (
     save,
     timed,
 )
-from dpsynth_cli.numeric.running import nothing
+from benchmarks.online_growth import growth
+from benchmarks.online_occupancy import occupancy
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
-from dpsynth_cli.trusted.stream.factorisation import factorisation, next_starts, phase_of, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState
 from tests.asking import drawn
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 EVENTS, PER_DOUBLING = 2**17, 8
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
@@ -225,48 +221,6 @@ def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
     return save(figure, path)
 
 
-# --- growth -----------------------------------------------------------------------------------------
-
-
-def growth(given: argparse.Namespace) -> Iterator[Finding]:
-    """What noise a count of everything so far has: of the rows of C alone, without rounding."""
-    curves = {}
-    for name, currency in (("with a delta", "rho"), ("without", "epsilon")):
-        method = factorisation(currency)
-        running, starts = nothing(1), list[int]()
-        sizes = {128: method.norm(128), 128**2: method.norm(128**2)}
-        noise = []
-        for release in range(1, 16_001):
-            before, starts = starts, next_starts(method, starts, release)
-            running = running.merged([sum(s <= old for s in starts) - 1 for old in before]).opened()
-            norm = sizes[
-                phase_of(release).length
-            ]  # Laplace noise grows with it, Gaussian noise with its root
-            for row in rows_of(method, starts, release):
-                running.take(row, np.zeros(1, np.int64), float(norm if currency == "rho" else norm**2))
-                if method.unit > 1:
-                    running.errors[-1, -1] -= 1 / 12
-            noise.append(math.sqrt(running.variance))
-        curves[name] = noise
-        for k in (8, 32, 120, 128, 129, 256, 1024, 4096, 16_000):
-            mean = float(np.mean(noise[:k]))
-            yield {
-                "noise": name,
-                "releases": k,
-                "of the last": noise[k - 1],
-                "mean": mean,
-                "most": max(noise[:k]),
-            }
-    if given.picture:
-        figure, axis = pictures().subplots(figsize=(5, 3.2))
-        for name, noise in curves.items():
-            axis.semilogx(range(1, len(noise) + 1), noise, label=name)
-        axis.set_xlabel("releases")
-        axis.set_ylabel("noise, in multiples of one release")
-        axis.legend(fontsize=7)
-        yield save(figure, given.picture)
-
-
 # --- cost -------------------------------------------------------------------------------------------
 
 
@@ -356,106 +310,6 @@ def whole(folder: Path, kind: str) -> dict[str, object]:
             for what, command in ways.items():
                 fewest[what] = min(cost(*command).seconds, fewest.get(what, math.inf))
     return {"file": f".{kind}"} | {f"{what}, s": seconds for what, seconds in fewest.items()}
-
-
-# --- a real stream ----------------------------------------------------------------------------------
-
-SPEC = """\
-dpsynth: 1
-name: occupancy
-input: day.csv
-output: snapshot.csv
-privacy: {epsilon: 1.0}
-mechanism: {name: online, releases_per_doubling: 1000}
-columns:
-  hour:     {type: continuous, bounds: [0, 24]}
-  occupied: {type: boolean}
-sampling: {seed: 7}
-"""
-
-
-def by_hour(table: pd.DataFrame) -> np.ndarray:
-    """The share of occupied minutes in each hour of the day, 0 where there is none."""
-    hour = np.minimum(table["hour"].astype(float).to_numpy().astype(int), 23)
-    occupied = table["occupied"].to_numpy().astype(float)
-    count = np.bincount(hour, minlength=24)
-    return np.bincount(hour, weights=occupied, minlength=24) / np.maximum(count, 1)
-
-
-@dataclass(frozen=True)
-class Day:
-    """Rows so far, and the occupancy by hour of both tables, after one day's push."""
-
-    name: str
-    rows: int
-    made_rows: int
-    real: np.ndarray
-    made: np.ndarray
-
-
-def followed(stream: pd.DataFrame, folder: Path) -> Iterator[Day]:
-    """Each day pushed, its snapshot published and verified."""
-    import pandas as pd
-
-    def dpsynth(*words: str) -> None:
-        command = [*DPSYNTH, *words, "--ledger", "ledger.sqlite", "--quiet"]
-        subprocess.run(command, cwd=folder, check=True, env=ENVIRONMENT)
-
-    (folder / "spec.yaml").write_text(SPEC)
-    dpsynth("stream", "init", "spec.yaml")
-    so_far = []
-    for day, rows in stream.groupby("day"):
-        rows[["hour", "occupied"]].to_csv(folder / "day.csv", index=False)
-        dpsynth("stream", "push", "spec.yaml", "day.csv", "--batch-id", str(day), "--publish")
-        dpsynth("verify", "snapshot.audit.public.json")
-        so_far.append(rows)
-        real, made = pd.concat(so_far), pd.read_csv(folder / "snapshot.csv")
-        yield Day(str(day), len(real), len(made), by_hour(real), by_hour(made))
-
-
-def occupancy(given: argparse.Namespace) -> Iterator[Finding]:
-    """How far the synthetic share of occupied minutes by hour is from the real one so far."""
-    import pandas as pd
-
-    table = pd.read_csv(in_data(given, "occupancy_stream.csv"), parse_dates=["date"])
-    time = table["date"].dt
-    stream = pd.DataFrame({
-        "day": time.strftime("%Y-%m-%d"),
-        "hour": time.hour + time.minute / 60,
-        "occupied": table["Occupancy"].astype(bool),
-    })  # fmt: skip
-    seen = []
-    for day in followed(stream, given.folder):
-        seen.append(day)
-        gap = np.abs(day.real - day.made)
-        yield {
-            "day": day.name,
-            "real rows so far": day.rows,
-            "synthetic rows": day.made_rows,
-            "mean error": float(gap.mean()),
-            "largest error": float(gap.max()),
-        }
-    if given.picture:
-        yield draw_days(seen, given.picture)
-
-
-def draw_days(seen: list[Day], path: Path) -> str:
-    figure, axes = pictures().subplots(1, 4, figsize=(13, 2.9))
-    for axis, number in zip(axes, (0, len(seen) // 3, len(seen) - 1), strict=False):
-        day = seen[number]
-        axis.bar(np.arange(24) + 0.5, day.made, width=0.9, color="#9ecae1", label="synthetic snapshot")
-        edges, heights = np.arange(25), np.append(day.real, day.real[-1])
-        axis.step(edges, heights, where="post", color="#08306b", label="real so far")
-        axis.set_title(f"{day.name}: {day.rows:,} readings", fontsize=9)
-        axis.set_xlabel("hour of the day")
-        axis.set_ylim(0, 1)
-    axes[0].set_ylabel("share of occupied minutes")
-    axes[0].legend(fontsize=7)
-    axes[3].plot([day.rows for day in seen], [np.abs(day.real - day.made).mean() for day in seen], "o-")
-    axes[3].set_title("mean error over the hours", fontsize=9)
-    axes[3].set_xlabel("readings so far")
-    axes[3].set_ylim(bottom=0)
-    return save(figure, path)
 
 
 PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy}
