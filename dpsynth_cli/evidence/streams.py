@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.evidence.likelihood import Told
 from dpsynth_cli.evidence.runs import Bench, Released
 from dpsynth_cli.questions import Answer, CellCounts, Cells, Ints, Question
 from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Privacy, Spec, from_document
-from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
+from dpsynth_cli.trusted.core.prices import charge_for
+from dpsynth_cli.trusted.stream.factorisation import FIRST, factorisation, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
-from dpsynth_cli.trusted.stream.release_prices import release_bill
+from dpsynth_cli.trusted.stream.release_prices import release_charge
 from dpsynth_cli.trusted.stream.state import StreamState
 
 DAY = "2026-01-01"
@@ -48,7 +50,8 @@ class StreamBench(Bench):
         privacy: Privacy = replace(
             plain.privacy, epsilon=self.budget.epsilon, delta=delta, neighbours=self.pair.omega.neighbours
         )
-        return replace(plain, privacy=privacy, params=self.params, domain=self.pair.omega)
+        params = replace(self.params, releases_per_doubling=10_000)  # each push is a release
+        return replace(plain, privacy=privacy, params=params, split=self.split, domain=self.pair.omega)
 
     @cached_property
     def pushes(self) -> tuple[list[Leaves], list[Leaves]]:
@@ -58,36 +61,45 @@ class StreamBench(Bench):
         return [self._leaves(0, cut) for cut in cuts], [self._leaves(1, cut) for cut in cuts]
 
     def release(self, table: int) -> Released:
-        state = StreamState("", "", {}, 0)
-        seen: list[tuple[Answer, Ints, Ints]] = []
-        asked: list[Any] = []
+        state, seen, asked = StreamState("", "", {}, 0), list[Told](), list[Any]()
         for number, rows in enumerate(self.pushes[table]):
             advance(state, self.spec, rows, str(number), DAY)
-            seen += self._rows(state)
+            seen += self.rows_told(state)
             asked += [(number, str(question)) for question, _ in state.answers]
         return seen, tuple(asked), model_of(self.spec, header_of(state), state.answers)[0]
 
-    def _rows(self, state: StreamState) -> list[tuple[Answer, Ints, Ints]]:
-        """The last row of C x that a release has measured, level by level, and the exact rows of both
+    def transcript(self) -> list[Told]:
+        """Of a whole phase, in which an event pays all that it ever does: the cells that move."""
+        state, told = StreamState("", "", {}, 0), list[Told]()
+        arrived = self.pushes[0]
+        for number in range(FIRST):
+            rows = arrived[number] if number < len(arrived) else Leaves()
+            advance(state, self.spec, rows, str(number), DAY)
+            told += [_moved(each) for each in self.rows_told(state) if each.moved.any()]
+        return told
+
+    def rows_told(self, state: StreamState) -> list[Told]:
+        """The last row of C x that a release has measured, level by level, with the exact rows of both
         tables. It follows from the answers of this release and of those before. Of sparse counting the
         answers themselves."""
-        release, blocks = state.release["number"], state.blocks
-        if not blocks.starts:
-            return [(answer, *self._exact([0, release], [1], answer)) for _, answer in state.answers]
-        method, bill = (
-            factorisation(self.budget.currency),
-            release_bill(self.pair.omega, self.budget, release),
-        )
-        row = rows_of(method, blocks.starts, release)[-1]
-        noise = "rounded_gaussian" if self.budget.currency == "rho" else "discrete_laplace"
-        rows = []
+        release, blocks, told = state.release["number"], state.blocks, []
+        method = factorisation(self.budget.currency)
+        row = rows_of(method, blocks.starts, release)[-1] if blocks.starts else [1]
         for question, answer in state.answers:
-            if share := Fraction(question["share"]):
+            share = Fraction(question["share"])
+            if not share:
+                continue
+            # Any partition has the price of one: a stream asks for counts only.
+            asked = Question(question["step"], CellCounts(Cells(())), share)
+            if blocks.starts:
+                charge = release_charge(asked, self.pair.omega, self.budget, release)
                 noisy = np.array(row) @ blocks.known[_level(answer)].blocks
-                sd = bill.sd(Question("", CellCounts(Cells(())), share))
-                exact = self._exact([*blocks.starts, release], row, answer)
-                rows.append((Answer(noisy, answer.lengths, noise, sd), *exact))
-        return rows
+                answer = Answer(noisy, answer.lengths, charge.price.noise, charge.price.sd)
+            else:
+                charge = charge_for(asked, self.pair.omega, self.budget)
+            exact = self._exact([*(blocks.starts or [0]), release], row, answer)
+            told.append(Told(replace(charge, lengths=answer.lengths), answer, *exact))
+        return told
 
     def _exact(self, ends: Sequence[int], row: Sequence[int], answer: Answer) -> tuple[Ints, Ints]:
         """A row of C x, for the pushes of both tables: each of them is a release."""
@@ -110,6 +122,13 @@ class StreamBench(Bench):
         codes = {name: column[cut] for name, column in self.pair.tables[table].items()}
         gathered.add(codes, len(next(iter(codes.values()))))
         return gathered.leaves()
+
+
+def _moved(told: Told) -> Told:
+    """Without the cells that are the same in both tables, which tell nothing."""
+    at = np.flatnonzero(told.moved)
+    answer = replace(told.answer, values=told.answer.values[at], lengths=(len(at),))
+    return Told(replace(told.charge, lengths=(len(at),)), answer, told.first[at], told.second[at])
 
 
 def _level(answer: Answer) -> int:
