@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth_cli import disk
 from dpsynth_cli.release import stream
 from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
@@ -183,18 +184,11 @@ def test_where_counts_only_grow_nothing_is_taken_away(dpsynth, started, more):
 @pytest.mark.parametrize("kind", [{}, {"neighbours": "replace_one", "more": ", arrivals: public"}])
 def test_a_window_has_what_arrived_in_its_days_and_verifies(dpsynth, started, tmp_path, monkeypatch, kind):
     started(**kind)
-    days = iter(range(10, 16))
-
-    class Clock(stream.datetime):
-        @classmethod
-        def now(cls, zone=None):
-            return cls(2026, 3, today, tzinfo=zone)
-
-    monkeypatch.setattr(stream, "datetime", Clock)
     spec, ledger = load_spec(str(tmp_path / "spec.yaml")), Ledger(tmp_path / "ledger.sqlite")
     for day in range(1, 7):
-        today = next(days)
-        stream.push(spec, ledger, str(tmp_path / f"day_{day}.csv"), f"day {day}")
+        with monkeypatch.context() as clock:
+            clock.setattr(disk, "today", lambda day=day: f"2026-03-{9 + day}")
+            stream.push(spec, ledger, str(tmp_path / f"day_{day}.csv"), f"day {day}")
     for last, expected in ((1, [0, 0, 0, 0, 0, 100]), (2, [0, 0, 0, 0, 100, 100]), (90, [100] * 6)):
         ran = dpsynth("stream", "publish", "spec.yaml", "--last-days", last, "-o", f"out/last_{last}.csv")
         assert ran.code == 0, ran.err
