@@ -244,7 +244,7 @@ class Store:
             if renamed:
                 disk.remove(self._next)
             else:
-                if self.path.exists():
+                if disk.exists(self.path):
                     disk.replace(self.path, self._before)
                 disk.replace(self._next, self.path)
             disk.sync_folder(self.path.parent)
@@ -278,9 +278,7 @@ def _commitment(secret: str, data: bytes) -> str:
 def _of_another_form(path: Path) -> bool:
     """Whether it is a state that says of itself to be of another version."""
     try:
-        return bool(
-            json.loads(zlib.decompressobj().decompress(path.read_bytes()))["dpsynth_stream"] != VERSION
-        )
+        return bool(json.loads(zlib.decompressobj().decompress(disk.read(path)))["dpsynth_stream"] != VERSION)
     except (OSError, ValueError, KeyError, TypeError, zlib.error):
         return False
 
