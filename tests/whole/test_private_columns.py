@@ -251,7 +251,7 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
         (
             "evaluate:",
             "rules: {always: [income > age]}\nevaluate:",
-            "income: a rule or a derived column depends on a column whose bounds, categories or step are private",
+            "income: a rule or a derived column depends on a column whose bounds, categories or step are",
         ),
         (
             "income: {type: continuous,",
