@@ -53,6 +53,15 @@ def command(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=1 - 1e-12, help="That a line's bound holds.")
     ] = 0.9999,
+    unit_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Protect units of so many rows: tables differ in all of one.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw what was found.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -70,6 +79,8 @@ def command(
         raise UsageError(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
+    if mechanism.stream and unit_rows is not None:
+        raise UsageError(f"{name} releases a stream, which protects one row of one push.", NO_COST)
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []
@@ -77,10 +88,12 @@ def command(
         for relation in relations:
             for kind in [currency] if currency else list(Currency):
                 what = f"{relation.value} {kind.value}"
-                progress(what, 0, releases(mechanism, relation.value, runs))
+                progress(what, 0, releases(mechanism, relation.value, runs, unit_rows))
                 advance = partial(_advance, progress, what)
                 findings.append(
-                    audit(mechanism, relation.value, claim, deltas[kind], runs, confidence, advance)
+                    audit(
+                        mechanism, relation.value, claim, deltas[kind], runs, confidence, advance, unit_rows
+                    )
                 )
     if plot is not None:
         _write_plot(Path(plot), findings)

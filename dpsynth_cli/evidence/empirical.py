@@ -82,15 +82,17 @@ def audit(
     runs: int,
     confidence: float,
     progress: Advance = lambda done: None,
+    unit_rows: int | None = None,
 ) -> Finding:
-    """Search for evidence against the claim; `runs` releases of each of two tables count."""
+    """Search for evidence against the claim; `runs` releases of each of two tables count. With `unit_rows`
+    the claim is about units of so many rows."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
     alpha = (1 - confidence) / (len(STATISTICS) * (2 if gaussian else 1))
     params = mechanism.params()
 
     # The pair of tables, and of each statistic the event, that show most.
-    tried = pairs(mechanism, params, neighbours)
+    tried = pairs(mechanism, params, neighbours, unit_rows)
     if not tried:
         raise UsageError(f"{mechanism.name} takes none of the tables of the audit.", next_step="")
     pilot = pilot_runs(runs)
@@ -140,9 +142,10 @@ def pilot_runs(runs: int) -> int:
     return max(LEAST_PILOT, runs // 8)
 
 
-def releases(mechanism: Mechanism, neighbours: str, runs: int) -> int:
+def releases(mechanism: Mechanism, neighbours: str, runs: int, unit_rows: int | None = None) -> int:
     """How many releases an audit makes."""
-    return 2 * runs + 2 * pilot_runs(runs) * len(pairs(mechanism, mechanism.params(), neighbours))
+    tried = pairs(mechanism, mechanism.params(), neighbours, unit_rows)
+    return 2 * runs + 2 * pilot_runs(runs) * len(tried)
 
 
 def _numbers(runs: Runs, before: tuple[Runs, Runs], learnt: int) -> dict[str, Floats]:

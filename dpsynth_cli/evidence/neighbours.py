@@ -1,4 +1,4 @@
-"""Worst-case neighbouring tables: small, and different in one row where that row shows most.
+"""Worst-case neighbouring tables: small, and different in one row (or one unit) where that shows most.
 
 All rows are alike but one, so nothing hides it: it lies alone in an empty cell, at a boundary, in a category
 or class of its own, it is missing, it is one more of many, or the first of all. Tables are public, and so is
@@ -8,7 +8,7 @@ everything about them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ GROUP = Column("g", "ordinal", categories=("a", "b", "c"))
 LABEL = Column("label", "boolean", categories=("false", "true"))
 
 Row = tuple[int, ...]
+GONE = "all are gone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +39,34 @@ class Pair:
     tables: tuple[dict[str, Ints], dict[str, Ints]]
 
 
-def pairs(mechanism: Mechanism, params: Any, neighbours: str) -> list[Pair]:
-    """The pairs that the mechanism can release."""
+def pairs(mechanism: Mechanism, params: Any, neighbours: str, unit_rows: int | None = None) -> list[Pair]:
+    """The pairs that the mechanism can release; with `unit_rows` they differ in a unit of so many equal
+    rows."""
     made = _added() if neighbours == "add_remove" else _replaced()
+    if unit_rows is not None:
+        made = (_of_units(pair, unit_rows) for pair in [*made, *_gone(neighbours)])
     return [pair for pair in made if not mechanism.fits(pair.omega, params)]
+
+
+def _of_units(pair: Pair, k: int) -> Pair:
+    """The same with all that differs k times: one unit's rows. The others are units of one row."""
+    same = min(len(next(iter(table.values()))) for table in pair.tables) - (
+        pair.omega.neighbours == "replace_one" and not pair.name.startswith(GONE)
+    )
+
+    def grown(table: dict[str, Ints]) -> dict[str, Ints]:
+        return {name: np.append(codes[:same], np.repeat(codes[same:], k)) for name, codes in table.items()}
+
+    omega = replace(pair.omega, unit_rows=k)
+    return Pair(
+        f"{k} rows of a unit: {pair.name}", omega, pair.row, (grown(pair.tables[0]), grown(pair.tables[1]))
+    )
+
+
+def _gone(neighbours: str) -> Iterator[Pair]:
+    """A unit that is replaced by one without rows: the number of rows is not public."""
+    if neighbours == "replace_one":
+        yield _pair(f"{GONE}, the others alike", Domain((NUMBER,), "replace_one"), (0,), FEW, (0,))
 
 
 def _added() -> Iterator[Pair]:
