@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.grouping import grouped, sizes_drawn
-from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, sizes_of
+from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, size_edges, sizes_of
 from dpsynth_cli.questions import Ask, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
 
@@ -34,8 +34,10 @@ def with_units(ask: Ask, omega: Domain, model: Model, share: Fraction, name: str
     axes = [axis_of(column, looked_at[column.name]) for column in columns]
     tables = [Cells((axis,)) for axis in axes] or [Cells(())]
     shares = divide(share, [1.0] * len(tables))
-    answers = ask([Question(STEP, UnitSizes(cells), own) for cells, own in zip(tables, shares, strict=True)])
-    sizes = sizes_of(axes, answers, looked_at, k)
+    edges = size_edges(k)
+    asked = zip(tables, shares, strict=True)
+    answers = ask([Question(STEP, UnitSizes(cells, edges), own) for cells, own in asked])
+    sizes = sizes_of(axes, answers, looked_at, edges)
     mean = float(sizes.units @ np.arange(1, k + 1))
     facts = {
         "units": {"rows_of_a_unit": [round(part, 6) for part in sizes.units.tolist()], "mean": round(mean, 6)}

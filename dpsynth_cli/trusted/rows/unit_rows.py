@@ -88,6 +88,18 @@ class Marked:
         return made
 
 
+def _write(file: Any, data: bytes) -> None:
+    """To a temporary file; what is said where that fails does not depend on rows."""
+    try:
+        file.write(data)
+    except OSError as error:
+        raise FileError(
+            f"cannot write a temporary file in {tempfile.gettempdir()}: {reason(error)}.",
+            "",
+            "Set TMPDIR to a private folder with more room.",
+        ) from None
+
+
 class Shelves:
     """Records in a private temporary file, shelf by shelf; safe to fill from several threads."""
 
@@ -102,16 +114,8 @@ class Shelves:
         shelf = (marks[:, 0] % SHELVES).astype(np.uint8)
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
-            try:
-                self._file.seek(self._end)
-                self._file.write(data)
-            except OSError as error:
-                where = tempfile.gettempdir()
-                raise FileError(
-                    f"cannot write a temporary file in {where}: {reason(error)}.",
-                    "",
-                    "Make room there, or set TMPDIR.",
-                ) from None
+            self._file.seek(self._end)
+            _write(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -152,7 +156,7 @@ class Kept:
     def add(self, codes: NDArray[np.int32]) -> None:
         for first in range(0, len(codes), AT_ONCE // 8):
             part = codes[first : first + AT_ONCE // 8]
-            self._file.write(np.ascontiguousarray(part.T).tobytes())
+            _write(self._file, np.ascontiguousarray(part.T).tobytes())
             self._blocks.append(len(part))
         self.rows += len(codes)
 
