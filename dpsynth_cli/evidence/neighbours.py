@@ -8,7 +8,7 @@ everything about them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ GROUP = Column("g", "ordinal", categories=("a", "b", "c"))
 LABEL = Column("label", "boolean", categories=("false", "true"))
 
 Row = tuple[int, ...]
-GONE = "all are gone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,69 +35,58 @@ class Pair:
     name: str
     omega: Domain
     row: Row
+    usual: tuple[Row, int]  # the rows that both have, and how many
     tables: tuple[dict[str, Ints], dict[str, Ints]]
 
 
 def pairs(mechanism: Mechanism, params: Any, neighbours: str, unit_rows: int | None = None) -> list[Pair]:
-    """The pairs that the mechanism can release; with `unit_rows` they differ in a unit of so many equal
-    rows."""
-    made = _added() if neighbours == "add_remove" else _replaced()
-    if unit_rows is not None:
-        made = (_of_units(pair, unit_rows) for pair in [*made, *_gone(neighbours)])
+    """The pairs that the mechanism can release; with `unit_rows` they differ in a unit of so many rows, all
+    alike, and the others are units of one row."""
+    made = _added(unit_rows) if neighbours == "add_remove" else _replaced(unit_rows)
     return [pair for pair in made if not mechanism.fits(pair.omega, params)]
 
 
-def _of_units(pair: Pair, k: int) -> Pair:
-    """The same with all that differs k times: one unit's rows. The others are units of one row."""
-    same = min(len(next(iter(table.values()))) for table in pair.tables) - (
-        pair.omega.neighbours == "replace_one" and not pair.name.startswith(GONE)
-    )
-
-    def grown(table: dict[str, Ints]) -> dict[str, Ints]:
-        return {name: np.append(codes[:same], np.repeat(codes[same:], k)) for name, codes in table.items()}
-
-    omega = replace(pair.omega, unit_rows=k)
-    return Pair(
-        f"{k} rows of a unit: {pair.name}", omega, pair.row, (grown(pair.tables[0]), grown(pair.tables[1]))
-    )
-
-
-def _gone(neighbours: str) -> Iterator[Pair]:
-    """A unit that is replaced by one without rows: the number of rows is not public."""
-    if neighbours == "replace_one":
-        yield _pair(f"{GONE}, the others alike", Domain((NUMBER,), "replace_one"), (0,), FEW, (0,))
-
-
-def _added() -> Iterator[Pair]:
-    one = Domain((NUMBER,))
-    two = Domain((NUMBER, ANSWER))
-    gaps = Domain((GAPS, GROUP))
-    label = Domain((NUMBER, LABEL), strata="label")
+def _added(k: int | None) -> Iterator[Pair]:
+    one = Domain((NUMBER,), unit_rows=k)
+    two = Domain((NUMBER, ANSWER), unit_rows=k)
+    gaps = Domain((GAPS, GROUP), unit_rows=k)
+    label = Domain((NUMBER, LABEL), strata="label", unit_rows=k)
     yield _pair("a row in an empty cell at the boundary", one, (0,), FEW, (3,))
     yield _pair("one more of many alike: n and n + 1", one, (0,), FEW, (0,))
     yield _pair("the first row: 0 and 1", one, (0,), 0, (3,))
+    yield _pair("a count at the end of a byte: 127 and 128", one, (3,), 127, (3,))
     yield _pair("the opposite corner of two columns", two, (0, 0), MANY, (3, 1))
     yield _pair("a missing value and a new category", gaps, (0, 0), FEW, (4, 2))
     yield _pair("the first of its class", label, (0, 0), MANY, (3, 1))
 
 
-def _replaced() -> Iterator[Pair]:
-    one = Domain((NUMBER,), "replace_one")
-    two = Domain((NUMBER, ANSWER), "replace_one")
-    gaps = Domain((GAPS, GROUP), "replace_one")
-    label = Domain((NUMBER, LABEL), "replace_one", strata="label")
+def _replaced(k: int | None) -> Iterator[Pair]:
+    one = Domain((NUMBER,), "replace_one", unit_rows=k)
+    two = Domain((NUMBER, ANSWER), "replace_one", unit_rows=k)
+    gaps = Domain((GAPS, GROUP), "replace_one", unit_rows=k)
+    label = Domain((NUMBER, LABEL), "replace_one", strata="label", unit_rows=k)
     yield _pair("a row moved to an empty cell at the boundary", one, (0,), FEW, (3,), (0,))
     yield _pair("a row moved to the opposite corner", two, (0, 0), MANY, (3, 1), (0, 0))
     yield _pair("a row moved from the boundary past the centre", one, (0,), FEW, (3,), (1,))
     yield _pair("a value gone missing and a new category", gaps, (0, 0), FEW, (4, 2), (0, 0))
     yield _pair("a moved label", label, (0, 0), MANY, (0, 1), (0, 0))
     yield _pair("a moved label and value", label, (0, 0), MANY, (3, 1), (0, 0))
+    if k is not None:  # the number of rows is not public
+        yield _pair("a row that is replaced by none", one, (0,), FEW, (0,))
 
 
 def _pair(name: str, omega: Domain, usual: Row, rows: int, extra: Row, instead: Row | None = None) -> Pair:
-    with_row = [usual] * rows + [extra]
-    without = [usual] * rows + ([instead] if instead is not None else [])
-    return Pair(name, omega, extra, (_table(omega, with_row), _table(omega, without)))
+    k = omega.unit_rows or 1
+    with_row = [usual] * rows + [extra] * k
+    without = [usual] * rows + [instead] * k if instead is not None else [usual] * rows
+    called = name if omega.unit_rows is None else f"{k} times {name}"
+    return Pair(called, omega, extra, (usual, rows), (_table(omega, with_row), _table(omega, without)))
+
+
+def with_rows(pair: Pair, extra: Row, instead: Row | None) -> Pair:
+    """Tables of the same kind that differ by these rows."""
+    words = f"{extra}" if instead is None else f"{extra} instead of {instead}"
+    return _pair(f"{pair.name}: the row {words}", pair.omega, *pair.usual, extra, instead)
 
 
 def _table(omega: Domain, rows: list[Row]) -> dict[str, Ints]:

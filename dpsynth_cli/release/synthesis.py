@@ -8,16 +8,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsynth_cli import __version__
+from dpsynth_cli import __version__, disk
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
 from dpsynth_cli.mechanisms.units.restored import with_units
@@ -103,7 +104,7 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search)
+        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -173,6 +174,8 @@ def compose(
         model.facts,
         paper_bound(spec, model.total),
     )
+    names = [column.name for column in spec.domain]
+    public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found)
     if outcome.paid is not None:
@@ -231,10 +234,10 @@ def paper_bound(spec: Spec, rows: float) -> float | None:
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:
     """Which release it is, made when and by what."""
-    day = datetime.now(timezone.utc).date().isoformat()
-    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
+    return {"id": release_id, "name": spec.name, "day": disk.today(), "versions": versions()}
 
 
+@cache
 def versions() -> dict[str, str]:
     """What made a release: the same versions make the same bytes."""
     from importlib.metadata import version  # scipy itself takes long to import, and few need it

@@ -40,7 +40,7 @@ from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
-from dpsynth_cli.spec.search import needs_stated, unsearchable
+from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
@@ -97,6 +97,18 @@ class Spec:
     def released(self) -> Domain:
         """The columns of the output, computed ones, keys and constants too."""
         return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
+
+    @property
+    def sought(self) -> frozenset[str]:
+        """The columns whose step is to be found: where that is stated; and for a mechanism that wants to
+        know, where nothing is, unless a rule depends on the column."""
+        named = depended_on(self.stated, self.domain.strata)
+        wanted = self.mechanism.rounds and self.mechanism.private(self.params)
+        return frozenset(
+            column.name
+            for column in self.domain
+            if column.sought or (wanted and column.sought is None and column.name not in named)
+        )
 
     @property
     def unit_key(self) -> Filler | None:
