@@ -389,6 +389,14 @@ def test_a_release_with_units_has_rows_that_belong_together(dpsynth, visits, tmp
     assert (tmp_path / "more.csv").read_text().startswith("pid,age,sex,visit\n1,")
 
 
+def test_a_query_says_that_it_is_about_the_rows_that_were_kept(dpsynth, visits):
+    visits(again=True)
+    assert dpsynth("release", "spec.yaml").code == 0
+    ran = dpsynth("query", "out/visits.transcript.arrow", "count() by sex", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.out.count("of at most 3 rows of each pid") == 2
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
