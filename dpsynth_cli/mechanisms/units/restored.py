@@ -15,8 +15,6 @@ from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, size_edges, sizes
 from dpsynth_cli.questions import Ask, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
 
-Draw = Callable[[int, np.random.Generator], Iterator[Block]]
-
 STEP = "units"
 SHARE = Fraction(1, 20)  # of the budget
 LOOKED_AT = 20_000  # rows of the model
@@ -53,7 +51,9 @@ def _first_rows(model: Model, omega: Domain, most: int) -> dict[str, Ints]:
     return {c.name: np.concatenate([np.asarray(block[c.name]) for block in blocks] or [none]) for c in omega}
 
 
-def _drawing(model: Model, columns: Sequence[Column], sizes: Sizes, name: str) -> Draw:
+def _drawing(
+    model: Model, columns: Sequence[Column], sizes: Sizes, name: str
+) -> Callable[..., Iterator[Block]]:
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         own = np.random.default_rng(rng.integers(2**63))
         first = 0
