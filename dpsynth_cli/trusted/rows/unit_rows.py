@@ -1,9 +1,9 @@
 """At most so many rows of each unit: which are kept, with a small part of the table in memory.
 
 The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, whatever
-their order.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows that are
-equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's rows as they
-were.
+their order.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows
+that are equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's
+rows as they were.
 
 Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
 first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
