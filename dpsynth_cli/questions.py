@@ -171,12 +171,14 @@ class Misfit:
 
 @dataclass(frozen=True)
 class UnitSizes:
-    """How many units of each cell have 1, 2, .. k rows, k being how many are kept at most; rows fastest.
+    """How many units of each cell have so many rows; rows fastest. Size i is edges[i] < rows <= edges[i+1];
+    edges rise from 0 to how many are kept of a unit.
 
     A unit is in the cell of one of its rows, which its own rows and a secret choose. A sum over units.
     """
 
     cells: Cells
+    edges: tuple[int, ...]
 
 
 Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes

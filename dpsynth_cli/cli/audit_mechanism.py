@@ -47,9 +47,6 @@ def command(
     delta: Annotated[str, typer.Option(help="Of the releases with Gaussian noise.")] = "1e-5",
     neighbours: Annotated[Neighbours | None, typer.Option(help="This relation only.")] = None,
     currency: Annotated[Currency | None, typer.Option(help="This accounting only.")] = None,
-    units: Annotated[
-        bool, typer.Option("--units", help="Tables that differ in a unit of three rows, not in one row.")
-    ] = False,
     runs: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Releases of each of the two tables.")
     ] = 2000,
@@ -59,6 +56,15 @@ def command(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=1 - 1e-12, help="That a line's bound holds.")
     ] = 0.9999,
+    unit_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Protect units of so many rows: tables differ in all of one.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw what was found.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -76,10 +82,8 @@ def command(
         raise UsageError(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
-    if units and mechanism.stream:
-        raise UsageError(
-            f"{name} releases a stream, which protects rows, not units.", NO_COST, "Leave out --units."
-        )
+    if mechanism.stream and unit_rows is not None:
+        raise UsageError(f"{name} releases a stream, which protects one row of one push.", NO_COST)
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []
@@ -87,10 +91,10 @@ def command(
         for relation in relations:
             for kind in [currency] if currency else list(Currency):
                 what = f"{relation.value} {kind.value}"
-                progress(what, 0, releases(mechanism, relation.value, runs, units))
+                progress(what, 0, releases(mechanism, relation.value, runs, unit_rows))
                 advance = partial(_advance, progress, what)
-                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts, units)
-                findings.append(audit(mechanism, *words))
+                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts)
+                findings.append(audit(mechanism, *words, unit_rows))
     if plot is not None:
         _write_plot(Path(plot), findings)
     found = {"audits": [finding.as_json() for finding in findings]}

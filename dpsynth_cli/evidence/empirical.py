@@ -116,10 +116,10 @@ def audit(
     confidence: float,
     progress: Advance = lambda done: None,
     count: int = TRANSCRIPTS,
-    units: bool = False,
+    unit_rows: int | None = None,
 ) -> Finding:
     """Search for evidence against the claim; `runs` releases and `count` transcripts of each of two tables
-    count."""
+    count. With `unit_rows` the claim is about units of so many rows."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
     # One part for each statistic of releases, and one for transcripts; each bounds mu, too, if that is
@@ -128,7 +128,7 @@ def audit(
     params = mechanism.params()
 
     # The pair of tables, and of each statistic the event, that show most.
-    tried = pairs(mechanism, params, neighbours, units)
+    tried = pairs(mechanism, params, neighbours, unit_rows)
     if not tried:
         raise UsageError(f"{mechanism.name} takes none of the tables of the audit.", next_step="")
     pilot = pilot_runs(runs)
@@ -160,7 +160,7 @@ def audit(
     statistic = max(STATISTICS, key=lambda name: max(proved[name]))
 
     # Transcripts of the worst run, again and again.
-    found_worst = worst(mechanism, params, neighbours, budget, units)
+    found_worst = worst(mechanism, params, neighbours, budget, unit_rows)
     by_transcripts, mu = transcripts.proved(
         found_worst.told,
         found_worst.bench.pair.omega,
@@ -196,9 +196,10 @@ def pilot_runs(runs: int) -> int:
     return max(LEAST_PILOT, runs // 8)
 
 
-def releases(mechanism: Mechanism, neighbours: str, runs: int, units: bool = False) -> int:
+def releases(mechanism: Mechanism, neighbours: str, runs: int, unit_rows: int | None = None) -> int:
     """How many releases an audit makes."""
-    return 2 * runs + 2 * pilot_runs(runs) * len(pairs(mechanism, mechanism.params(), neighbours, units))
+    tried = pairs(mechanism, mechanism.params(), neighbours, unit_rows)
+    return 2 * runs + 2 * pilot_runs(runs) * len(tried)
 
 
 def _numbers(runs: Runs, before: tuple[Runs, Runs], learnt: int) -> dict[str, Floats]:

@@ -1,4 +1,4 @@
-"""Worst-case neighbouring tables: small, and different in one row where that row shows most.
+"""Worst-case neighbouring tables: small, and different in one row (or one unit) where that shows most.
 
 All rows are alike but one (or those of one unit), so nothing hides it: it lies alone in an empty cell, at a
 boundary, in a category or class of its own, it is missing, it is one more of many, or the first of all.
@@ -18,7 +18,6 @@ from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Ints
 
 FEW, MANY = 20, 1000  # rows; with many, mechanisms that fall back for small tables do not
-UNIT = 3  # rows of a unit, where units are protected
 
 NUMBER = Column("x", "integer", lower=0, upper=3)
 ANSWER = Column("y", "boolean", categories=("false", "true"))
@@ -40,18 +39,18 @@ class Pair:
     tables: tuple[dict[str, Ints], dict[str, Ints]]
 
 
-def pairs(mechanism: Mechanism, params: Any, neighbours: str, units: bool = False) -> list[Pair]:
-    """The pairs that the mechanism can release; with `units`, those that differ in a unit of several rows."""
-    made = _units(neighbours) if units else _added() if neighbours == "add_remove" else _replaced()
-    refused = units and mechanism.stream  # a stream protects rows
-    return [pair for pair in made if not refused and not mechanism.fits(pair.omega, params)]
+def pairs(mechanism: Mechanism, params: Any, neighbours: str, unit_rows: int | None = None) -> list[Pair]:
+    """The pairs that the mechanism can release; with `unit_rows` they differ in a unit of so many rows, all
+    alike, and the others are units of one row."""
+    made = _added(unit_rows) if neighbours == "add_remove" else _replaced(unit_rows)
+    return [pair for pair in made if not mechanism.fits(pair.omega, params)]
 
 
-def _added() -> Iterator[Pair]:
-    one = Domain((NUMBER,))
-    two = Domain((NUMBER, ANSWER))
-    gaps = Domain((GAPS, GROUP))
-    label = Domain((NUMBER, LABEL), strata="label")
+def _added(k: int | None) -> Iterator[Pair]:
+    one = Domain((NUMBER,), unit_rows=k)
+    two = Domain((NUMBER, ANSWER), unit_rows=k)
+    gaps = Domain((GAPS, GROUP), unit_rows=k)
+    label = Domain((NUMBER, LABEL), strata="label", unit_rows=k)
     yield _pair("a row in an empty cell at the boundary", one, (0,), FEW, (3,))
     yield _pair("one more of many alike: n and n + 1", one, (0,), FEW, (0,))
     yield _pair("the first row: 0 and 1", one, (0,), 0, (3,))
@@ -61,32 +60,27 @@ def _added() -> Iterator[Pair]:
     yield _pair("the first of its class", label, (0, 0), MANY, (3, 1))
 
 
-def _replaced() -> Iterator[Pair]:
-    one = Domain((NUMBER,), "replace_one")
-    two = Domain((NUMBER, ANSWER), "replace_one")
-    gaps = Domain((GAPS, GROUP), "replace_one")
-    label = Domain((NUMBER, LABEL), "replace_one", strata="label")
+def _replaced(k: int | None) -> Iterator[Pair]:
+    one = Domain((NUMBER,), "replace_one", unit_rows=k)
+    two = Domain((NUMBER, ANSWER), "replace_one", unit_rows=k)
+    gaps = Domain((GAPS, GROUP), "replace_one", unit_rows=k)
+    label = Domain((NUMBER, LABEL), "replace_one", strata="label", unit_rows=k)
     yield _pair("a row moved to an empty cell at the boundary", one, (0,), FEW, (3,), (0,))
     yield _pair("a row moved to the opposite corner", two, (0, 0), MANY, (3, 1), (0, 0))
     yield _pair("a row moved from the boundary past the centre", one, (0,), FEW, (3,), (1,))
     yield _pair("a value gone missing and a new category", gaps, (0, 0), FEW, (4, 2), (0, 0))
     yield _pair("a moved label", label, (0, 0), MANY, (0, 1), (0, 0))
     yield _pair("a moved label and value", label, (0, 0), MANY, (3, 1), (0, 0))
-
-
-def _units(neighbours: str) -> Iterator[Pair]:
-    two = Domain((NUMBER, ANSWER), neighbours, unit_rows=UNIT)
-    label = Domain((NUMBER, LABEL), neighbours, strata="label", unit_rows=UNIT)
-    instead = (0, 0) if neighbours == "replace_one" else None
-    yield _pair("a unit of three rows alike at the opposite corner", two, (0, 0), FEW, (3, 1), instead)
-    yield _pair("the first of its class, three rows of a unit", label, (0, 0), MANY, (3, 1), instead)
+    if k is not None:  # the number of rows is not public
+        yield _pair("a row that is replaced by none", one, (0,), FEW, (0,))
 
 
 def _pair(name: str, omega: Domain, usual: Row, rows: int, extra: Row, instead: Row | None = None) -> Pair:
-    own = omega.unit_rows or 1  # rows that differ: all of a unit, all alike
-    with_row = [usual] * rows + [extra] * own
-    without = [usual] * rows + ([instead] * own if instead is not None else [])
-    return Pair(name, omega, extra, (usual, rows), (_table(omega, with_row), _table(omega, without)))
+    k = omega.unit_rows or 1
+    with_row = [usual] * rows + [extra] * k
+    without = [usual] * rows + [instead] * k if instead is not None else [usual] * rows
+    called = name if omega.unit_rows is None else f"{k} times {name}"
+    return Pair(called, omega, extra, (usual, rows), (_table(omega, with_row), _table(omega, without)))
 
 
 def with_rows(pair: Pair, extra: Row, instead: Row | None) -> Pair:

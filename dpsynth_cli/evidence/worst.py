@@ -65,12 +65,12 @@ def within_claim(told: Fraction, budget: Accountant) -> bool:
 
 
 def worst(
-    mechanism: Mechanism, params: Any, neighbours: str, budget: Accountant, units: bool = False
+    mechanism: Mechanism, params: Any, neighbours: str, budget: Accountant, unit_rows: int | None = None
 ) -> Worst:
     """The run that tells most, of all candidates."""
     best: Worst | None = None
     for split in _splits(mechanism.stages):
-        for pair in pairs(mechanism, params, neighbours, units):
+        for pair in pairs(mechanism, params, neighbours, unit_rows):
             bench = bench_of(mechanism, params, pair, budget, split)
             run = _recorded(bench)
             best = _worse(best, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -98,10 +98,17 @@ class Published:
         modelled: list[Answered] = []
         if any(one is None for one in direct):
             modelled = self._modelled(statistic, level, more, rng)
-        return [
+        answers = [
             modelled[k] if own is None else _from_counts(statistic, k, own, level, float(more[k]))
             for k, own in enumerate(direct)
         ]
+        return [replace(one, note="; ".join(filter(None, (one.note, self.kept)))) for one in answers]
+
+    @property
+    def kept(self) -> str:
+        """Which rows answers are about, where not all were used."""
+        unit = self.spec.privacy.unit
+        return "" if unit is None else f"of at most {unit.rows} rows of each {unit.column}"
 
     def measured(self, statistic: Statistic) -> list[Estimate | None]:
         """What follows from counts alone; None for what does not."""

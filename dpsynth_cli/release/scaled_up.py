@@ -19,11 +19,14 @@ from dpsynth_cli.trusted.sums.tables import distances
 class _OfUnits(Question):
     """A question about units, asked of rows: references have no units."""
 
+    edges: tuple[int, ...] = ()
+
 
 def _as_rows(question: Question) -> Question:
     if not isinstance(question.statistic, UnitSizes):
         return question
-    return _OfUnits(question.step, CellCounts(question.statistic.cells), question.share)
+    asked = question.statistic
+    return _OfUnits(question.step, CellCounts(asked.cells), question.share, edges=asked.edges)
 
 
 @dataclass
@@ -59,13 +62,13 @@ class ScaledUp:
             assert added_up is not None
             return distances(question.statistic, self._times(added_up))
         if isinstance(question, _OfUnits):
-            return self._spread(exact, self.asked.unit_rows or 1)
+            return self._spread(exact, question.edges)
         return self._times(exact)
 
-    def _spread(self, cells: Ints, k: int) -> Ints:
+    def _spread(self, cells: Ints, edges: tuple[int, ...]) -> Ints:
         """As many units of 1, 2, .. k rows: nothing is known of them."""
-        each = cells * (self.rows / len(self.table)) / (k * (k + 1) / 2)
-        return np.repeat(np.asarray(np.rint(each), np.int64), k)
+        each = cells * (self.rows / len(self.table)) / (edges[-1] * (edges[-1] + 1) / 2)
+        return np.asarray(np.rint(np.outer(each, np.diff(edges))), np.int64).ravel()
 
     def _times(self, sums: Ints) -> Ints:
         return np.asarray(np.rint(sums * (self.rows / len(self.table))), np.int64)

@@ -165,3 +165,22 @@ def effective(spec: Any) -> dict[str, Any]:
         document[MECHANISM.name][SPLIT.name] = {}
         del document[EVALUATE.name][EPSILON.name]
     return document
+
+
+def by_name(document: Any) -> Any:
+    """A recorded document lists its columns, since their order matters; a spec has them by name."""
+    for key in ("columns", "derive") if isinstance(document, dict) else ():
+        listed = document.get(key)
+        if isinstance(listed, list) and all(_is_named(one) for one in listed):
+            by_name = {
+                one["name"]: one.get("is")
+                if key == "derive"
+                else {k: v for k, v in one.items() if k != "name"}
+                for one in listed
+            }
+            document = document | {key: by_name} if len(by_name) == len(listed) else document
+    return document
+
+
+def _is_named(column: Any) -> bool:
+    return isinstance(column, dict) and isinstance(column.get("name"), str)

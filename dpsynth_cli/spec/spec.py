@@ -31,6 +31,7 @@ from dpsynth_cli.spec.document import (
     SEED,
     STRICT,
     VERSION,
+    by_name,
     effective,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
@@ -168,7 +169,7 @@ def from_document(
 ) -> Spec:
     """The Spec of an effective or public document, as an audit or a transcript records it, or of a dictionary
     with the keys of a file; `called` is what mistakes call it."""
-    tree = from_json(_by_name(document), Place(called))
+    tree = from_json(by_name(document), Place(called))
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
@@ -179,25 +180,6 @@ def from_document(
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
-
-
-def _by_name(document: Any) -> Any:
-    """A recorded document lists its columns, since their order matters; a spec has them by name."""
-    for key in ("columns", "derive") if isinstance(document, dict) else ():
-        listed = document.get(key)
-        if isinstance(listed, list) and all(_is_named(one) for one in listed):
-            by_name = {
-                one["name"]: one.get("is")
-                if key == "derive"
-                else {k: v for k, v in one.items() if k != "name"}
-                for one in listed
-            }
-            document = document | {key: by_name} if len(by_name) == len(listed) else document
-    return document
-
-
-def _is_named(column: Any) -> bool:
-    return isinstance(column, dict) and isinstance(column.get("name"), str)
 
 
 def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:

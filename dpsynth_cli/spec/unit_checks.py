@@ -58,8 +58,12 @@ def _of_unit_faults(columns: Sequence[Column], restored: bool, stated: Stated) -
             (name, "needs privacy.unit, and its column in columns as a fresh key: {key: true}")
             for name in own
         ]
+    relations = stated.relations
+    sources = {one.column.name: set(relations.modelled(one.expression)) for one in relations.computed}
+    if strange := [name for name in own if not sources.get(name, set()) <= set(own)]:
+        return [(name, "is computed from columns that are not") for name in strange]
     pairs = [set(one.columns) for one in stated.impossible]
-    together = [*(set(names) for names, _ in stated.relations.groups()), *pairs]
+    together = [*(set(names) for names, _ in relations.groups()), *pairs]
     mixed = set[str]().union(*(names for names in together if 0 < len(names & set(own)) < len(names)))
     return [
         (name, "is in a rule with columns that are not: a rule may be of columns of a unit, or of others")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import secrets
+import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -307,6 +310,30 @@ def test_check_shows_what_fewer_or_more_rows_would_do_and_what_they_would_cut(dp
     assert "3 (this spec)" in plain.out
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["rows", "units again"])
+def test_private_bounds_paid_errors_and_a_pipe_go_with_units(dpsynth, visits, tmp_path, monkeypatch, again):
+    path = visits("joint", "replace_one", again=again)
+    of = ", of: unit" if again else ""
+    words = [
+        f"columns.age={{type: integer, bounds: private{of}}}",
+        "evaluate.epsilon=10%",
+        "evaluate.metrics=quick",
+    ]
+    piped = SimpleNamespace(buffer=io.BytesIO(path.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", piped)
+    ran = dpsynth("release", "spec.yaml", "-i", "-", *(word for one in words for word in ("--set", one)))
+    assert ran.code == 0, ran.err
+    assert dpsynth("verify", "out/visits.audit.json").code == 0
+    audit = json.loads((tmp_path / "out/visits.audit.json").read_text())
+    assert (
+        audit["utility"]["rows"]["real"] == path.read_text().count("\n") - 1
+    )  # all rows, not only those kept
+    moved = {line["step"]: line["sensitivity"]["value"] for line in audit["budget"]["charges"]}
+    assert moved["domain"] == "6"  # two cells for each of three rows
+    assert {"evaluate", "domain"} <= set(moved)
+    assert ("units" in moved) == again
+
+
 # --- units again in the synthetic table ----------------------------------------------------------------
 
 
@@ -362,6 +389,14 @@ def test_a_release_with_units_has_rows_that_belong_together(dpsynth, visits, tmp
     assert (tmp_path / "more.csv").read_text().startswith("pid,age,sex,visit\n1,")
 
 
+def test_a_query_says_that_it_is_about_the_rows_that_were_kept(dpsynth, visits):
+    visits(again=True)
+    assert dpsynth("release", "spec.yaml").code == 0
+    ran = dpsynth("query", "out/visits.transcript.arrow", "count() by sex", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.out.count("of at most 3 rows of each pid") == 2
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -372,6 +407,10 @@ def test_a_release_with_units_has_rows_that_belong_together(dpsynth, visits, tmp
             "sex is of: unit, which is in a rule with columns that are",
         ),
         ("columns.visit.of=person", "it must be one of unit"),
+        (
+            "derive.sex=if visit == 'a' then 'F' else 'M'",
+            "sex is of: unit, which is computed from columns that are not",
+        ),
     ],
 )
 def test_columns_of_a_unit_that_cannot_be_kept_are_refused(dpsynth, visits, change, said):

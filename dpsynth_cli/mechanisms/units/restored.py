@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.grouping import grouped, sizes_drawn
-from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, sizes_of
+from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, size_edges, sizes_of
 from dpsynth_cli.questions import Ask, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
-
-Draw: TypeAlias = "Callable[[int, np.random.Generator], Iterator[Block]]"
 
 STEP = "units"
 SHARE = Fraction(1, 20)  # of the budget
@@ -35,8 +32,10 @@ def with_units(ask: Ask, omega: Domain, model: Model, share: Fraction, name: str
     axes = [axis_of(column, looked_at[column.name]) for column in columns]
     tables = [Cells((axis,)) for axis in axes] or [Cells(())]
     shares = divide(share, [1.0] * len(tables))
-    answers = ask([Question(STEP, UnitSizes(cells), own) for cells, own in zip(tables, shares, strict=True)])
-    sizes = sizes_of(axes, answers, looked_at, k)
+    edges = size_edges(k)
+    asked = zip(tables, shares, strict=True)
+    answers = ask([Question(STEP, UnitSizes(cells, edges), own) for cells, own in asked])
+    sizes = sizes_of(axes, answers, looked_at, edges)
     mean = float(sizes.units @ np.arange(1, k + 1))
     facts = {
         "units": {"rows_of_a_unit": [round(part, 6) for part in sizes.units.tolist()], "mean": round(mean, 6)}
@@ -52,7 +51,9 @@ def _first_rows(model: Model, omega: Domain, most: int) -> dict[str, Ints]:
     return {c.name: np.concatenate([np.asarray(block[c.name]) for block in blocks] or [none]) for c in omega}
 
 
-def _drawing(model: Model, columns: Sequence[Column], sizes: Sizes, name: str) -> Draw:
+def _drawing(
+    model: Model, columns: Sequence[Column], sizes: Sizes, name: str
+) -> Callable[..., Iterator[Block]]:
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         own = np.random.default_rng(rng.integers(2**63))
         first = 0

@@ -55,14 +55,32 @@ def cells_of(axis: Bins, codes: Mapping[str, Ints]) -> Ints:
     return np.asarray(np.searchsorted(axis.edges, codes[axis.column], side="right") - 1, np.int64)
 
 
-def sizes_of(axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], k: int) -> Sizes:
+def size_edges(k: int) -> tuple[int, ...]:
+    """Sizes that are counted together: few where they are large, but k alone, which all have that had more.
+
+    >>> size_edges(3), size_edges(25)
+    ((0, 1, 2, 3), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 25))
+    """
+    steps = {x for power in range(1, k.bit_length() + 1) for x in (2**power, 3 * 2 ** (power - 1))}
+    return tuple(sorted({0, 1, k - 1, k} | {x for x in steps if x < k}))
+
+
+def sizes_of(
+    axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], edges: Sequence[int]
+) -> Sizes:
     """Probabilities that agree with all noisy tables, on rows of the model."""
-    tables = [answer.values.reshape(-1, k).astype(np.float64) for answer in answers]
+    width = np.diff(edges)
+    tables = [answer.values.reshape(-1, len(width)).astype(np.float64) for answer in answers]
     weights = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]
     counted = np.average([table.sum(axis=0) for table in tables], axis=0, weights=weights)
-    units = _part(on_simplex(counted, max(1.0, float(counted.sum()))))
-    overall = _part(units * np.arange(1, k + 1))
-    targets = [_by_cell(table, answer.sd, units) for table, answer in zip(tables, answers, strict=True)]
+    binned = _part(on_simplex(counted, max(1.0, float(counted.sum()))))
+    units = np.repeat(binned / width, width)  # as many of each size that was counted together
+    size = np.arange(1, len(units) + 1)
+    overall = _part(units * size)
+    targets = [
+        _normalised(np.repeat(_by_cell(table, answer.sd, binned) / width, width, axis=1) * size)
+        for table, answer in zip(tables, answers, strict=True)
+    ]
     if not axes:
         return Sizes(overall, (), (), units)
     places = [cells_of(axis, codes) for axis in axes]
@@ -80,17 +98,16 @@ def sizes_of(axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str
     return Sizes(overall, tuple(axes), tuple(factors), units)
 
 
-def _by_cell(table: Floats, sd: float, units: Floats) -> Floats:
-    """The probability that a row of each cell is in a unit of s rows. Cells with few units for their noise
-    are drawn to the whole table's."""
-    k = len(units)
+def _by_cell(table: Floats, sd: float, whole: Floats) -> Floats:
+    """The share of each cell's units that have so many rows. Cells with few units for their noise are drawn
+    to the whole table's."""
     found = np.empty_like(table)
     for cell, counts in enumerate(table):
         many = max(0.0, float(counts.sum()))
-        own = _part(on_simplex(counts, many)) if many > 0 else units
-        trust = many**2 / (many**2 + k * k * sd**2 + 1e-9)
-        found[cell] = trust * own + (1 - trust) * units
-    return _normalised(found * np.arange(1, k + 1))
+        own = _part(on_simplex(counts, many)) if many > 0 else whole
+        trust = many**2 / (many**2 + len(whole) ** 2 * sd**2 + 1e-9)
+        found[cell] = trust * own + (1 - trust) * whole
+    return found
 
 
 def _part(counts: Floats) -> Floats:

@@ -72,9 +72,11 @@ def check_question(question: Question, omega: Domain) -> None:
                     raise ValueError("scores do not fit their axes or their bits")
         case RowScores():
             _check_row_scores(question, statistic, omega)
-        case UnitSizes(cells=cells):
+        case UnitSizes(cells=cells, edges=edges):
             if omega.unit_rows is None or question.by is not None or cells.order is not None:
                 raise ValueError("sizes are of units, in row-major cells, and not by class")
+            if sorted({*edges, 0, omega.unit_rows}) != list(edges):
+                raise ValueError("edges of sizes must rise from 0 to the rows that are kept of a unit")
             _check_cells(cells, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")

@@ -68,8 +68,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             length = rows * len(weights)
         case Misfit(tables=tables):
             length = len(tables)
-        case UnitSizes(cells=cells):
-            length = cell_count(cells) * (omega.unit_rows or 0)
+        case UnitSizes(cells=cells, edges=edges):
+            length = cell_count(cells) * (len(edges) - 1)
     return (length,) * classes
 
 

@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsynth_cli.arrow import to_numpy
 from dpsynth_cli.domain import Column
+from dpsynth_cli.trusted.rows.text import as_binary, trimmed
 from dpsynth_cli.trusted.rows.values import texts
 
 Marks = NDArray[np.uint64]  # two words a row
@@ -51,13 +51,21 @@ class Units:
 
     def of_cells(self, cells: pa.Array, ruined: int = 0) -> Marks:
         """The mark of each row's unit; ruined records come last, and have no unit of their own."""
-        text = texts(cells).dictionary_encode()
-        places = to_numpy(text.indices.cast(pa.int64()), len(text.dictionary))
-        known = np.empty((len(text.dictionary) + 1, 2), np.uint64)
-        known[-1] = self._of_id(b"")
-        for place, cell in enumerate(text.dictionary.to_pylist()):
-            known[place] = self._of_id(cell or b"")
-        return known.take(np.append(places, np.full(ruined, len(known) - 1)), axis=0)
+        text = as_binary(trimmed(texts(cells))).cast(pa.large_binary()).fill_null(b"")
+        ends = np.frombuffer(text.buffers()[1], np.int64, len(text) + 1, 8 * text.offset)
+        data = np.frombuffer(text.buffers()[2] or b"", np.uint8)
+        length = np.diff(ends)
+        short = np.flatnonzero(length < 16)
+        blocks = np.zeros((len(text) + ruined, 16), np.uint8)
+        blocks[short, 15] = length[short] + 1
+        for place in range(15):
+            there = short[length[short] > place]
+            blocks[there, place] = data[ends[there] + place]
+        blocks[len(text) :, 15] = 1
+        marks: Marks = self._scrambled(blocks.view(np.uint64), b"dpsynth unit").copy()
+        for long in np.flatnonzero(length >= 16).tolist():
+            marks[long] = self._of_long(data[ends[long] : ends[long + 1]].tobytes())
+        return marks
 
     def of_rows(self, units: Marks, codes: NDArray[np.int32]) -> Marks:
         """The mark of each row: of its unit and its codes. The same for rows of a unit that are equal."""
@@ -76,21 +84,21 @@ class Units:
         turned[:, 0] ^= number.astype(np.uint64) + np.uint64(1)
         return self._scrambled(turned)
 
-    def _of_id(self, cell: bytes) -> NDArray[np.uint64]:
+    def _of_long(self, cell: bytes) -> NDArray[np.uint64]:
         own = self._hash.copy()
-        own.update(cell.strip())
+        own.update(cell)
         return np.frombuffer(own.digest(), np.uint64)
 
     @cached_property
     def _hash(self) -> Any:
         return hashlib.blake2b(key=bytes.fromhex(self.key), digest_size=16, person=b"dpsynth unit")
 
-    def _scrambled(self, words: Marks) -> Marks:
-        """AES-256 of each row's two words: a secret permutation. Chained over blocks of a fixed number it is
-        a message authentication code (CBC-MAC)."""
+    def _scrambled(self, words: Marks, purpose: bytes = b"dpsynth rows") -> Marks:
+        """AES-256 of each row's two words, under a key for the purpose: a secret permutation. Chained over
+        blocks of a fixed number it is a message authentication code (CBC-MAC)."""
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        key = hashlib.blake2b(bytes.fromhex(self.key), digest_size=32, person=b"dpsynth rows").digest()
+        key = hashlib.blake2b(bytes.fromhex(self.key), digest_size=32, person=purpose).digest()
         stream = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
         return np.frombuffer(stream.update(np.ascontiguousarray(words).tobytes()), np.uint64).reshape(-1, 2)
 

@@ -1,9 +1,9 @@
-"""At most so many rows of each unit: which are kept, with memory that does not depend on the table.
+"""At most so many rows of each unit: which are kept, with a small part of the table in memory.
 
-The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, as a
-set.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows that are
-equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's rows as they
-were.
+The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, whatever
+their order.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows
+that are equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's
+rows as they were.
 
 Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
 first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
@@ -32,7 +32,7 @@ from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
-SHELVES = 256
+SHELVES, BUCKETS = 256, 4096
 IN_MEMORY = 2**24  # bytes, before a file is made
 TOGETHER = 2**25  # bytes of records that are sorted at once
 AT_ONCE = 2**20  # rows whose places are made at once
@@ -88,6 +88,18 @@ class Marked:
         return made
 
 
+def _write(file: Any, data: bytes) -> None:
+    """To a temporary file; what is said where that fails does not depend on rows."""
+    try:
+        file.write(data)
+    except OSError as error:
+        raise FileError(
+            f"cannot write a temporary file in {tempfile.gettempdir()}: {reason(error)}.",
+            "",
+            "Set TMPDIR to a private folder with more room.",
+        ) from None
+
+
 class Shelves:
     """Records in a private temporary file, shelf by shelf; safe to fill from several threads."""
 
@@ -102,16 +114,8 @@ class Shelves:
         shelf = (marks[:, 0] % SHELVES).astype(np.uint8)
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
-            try:
-                self._file.seek(self._end)
-                self._file.write(data)
-            except OSError as error:
-                where = tempfile.gettempdir()
-                raise FileError(
-                    f"cannot write a temporary file in {where}: {reason(error)}.",
-                    "",
-                    "Make room there, or set TMPDIR.",
-                ) from None
+            self._file.seek(self._end)
+            _write(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -152,7 +156,7 @@ class Kept:
     def add(self, codes: NDArray[np.int32]) -> None:
         for first in range(0, len(codes), AT_ONCE // 8):
             part = codes[first : first + AT_ONCE // 8]
-            self._file.write(np.ascontiguousarray(part.T).tobytes())
+            _write(self._file, np.ascontiguousarray(part.T).tobytes())
             self._blocks.append(len(part))
         self.rows += len(codes)
 
@@ -202,7 +206,7 @@ class Truncation:
         with closing(Shelves(self._kind)) as by_unit:
             for group in self._by_row.groups():
                 for placed in _placed(group, units):
-                    first = placed[_least(placed, units.rows)]
+                    first = placed[_least(placed, units.rows)] if _crowded(placed, units.rows) else placed
                     by_unit.put(first, first["unit"])
             self.close()
             for group in by_unit.groups():
@@ -232,23 +236,48 @@ def _placed(records: Records, units: Units) -> Iterator[Records]:
         yield placed
 
 
+def _crowded(records: Records, k: int) -> bool:
+    """Whether some unit may have many times k of these rows, so that most can be left out at once. Whatever
+    it says, the same rows are kept in the end."""
+    buckets = np.bincount((records["unit"][:, 0] % BUCKETS).astype(np.int64), minlength=BUCKETS)
+    return bool(buckets.max() > 64 * k + 4 * len(records) // BUCKETS)
+
+
 def _least(records: Records, k: int) -> NDArray[np.int64]:
     """The first k of each unit, unit by unit."""
-    unit, place = records["unit"], records["mark"]
-    order = np.lexsort((place[:, 1], place[:, 0], unit[:, 1], unit[:, 0]))
-    new = _starts(unit[order])
+    order = _by_unit(records["unit"], records["mark"])
+    new = _starts(records["unit"][order])
     start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     return order[np.arange(len(order)) - start < k]
 
 
+def _by_unit(unit: Marks, place: Marks) -> NDArray[np.int64]:
+    """By unit, and in each by place: by half of their bits, and by all of them where that does not decide."""
+    words = np.ascontiguousarray(unit[:, 0])
+    order = np.argsort(words)
+    words = words[order]
+    number = np.cumsum(np.append(False, words[1:] != words[:-1]), dtype=np.uint64)
+    key = (number << np.uint64(40)) | (place[order, 0] >> np.uint64(24))
+    again = np.argsort(key)
+    order, key, number = order[again], key[again], number[again]
+    unclear = (key[1:] == key[:-1]) | ((number[1:] == number[:-1]) & (np.diff(unit[order, 1]) != 0))
+    if unclear.any() or len(unit) >= 2**24:
+        return np.lexsort((place[:, 1], place[:, 0], unit[:, 1], unit[:, 0]))
+    return order
+
+
 def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """An order in which equal marks are neighbours, and where each run of them begins."""
-    order = np.lexsort((marks[:, 1], marks[:, 0]))
-    return order, np.flatnonzero(_starts(marks[order]))
+    order = np.argsort(np.ascontiguousarray(marks[:, 0]))
+    ordered = marks[order]
+    if ((ordered[1:, 0] == ordered[:-1, 0]) & (ordered[1:, 1] != ordered[:-1, 1])).any():
+        order = np.lexsort((marks[:, 1], marks[:, 0]))
+        ordered = marks[order]
+    return order, np.flatnonzero(_starts(ordered))
 
 
 def _starts(marks: Marks) -> NDArray[np.bool_]:
     """Where a mark differs from the one before."""
     new = np.ones(len(marks), np.bool_)
-    new[1:] = (marks[1:] != marks[:-1]).any(axis=1)
+    new[1:] = (marks[1:, 0] != marks[:-1, 0]) | (marks[1:, 1] != marks[:-1, 1])
     return new

@@ -19,7 +19,7 @@ from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.rows.unit_marks import Units
+from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
 from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 from dpsynth_cli.trusted.sums.memory import MOST_BYTES, BestEffort, Memory
 from dpsynth_cli.trusted.sums.unit_sums import KeptUnits
@@ -38,9 +38,8 @@ class Passes:
         progress: Progress,
         units: Units | None = None,
     ) -> None:
-        self._whole, self._units = scan, units
-        self._scan = scan if units is None else scan.declared(omega.columns)
-        self._omega, self._engine, self._progress = omega, engine, progress
+        self._scan, self._omega, self._engine, self._progress = scan, omega, engine, progress
+        self._units = units
         self._sample_rows = sample_rows
         self._watched = False
         self._sample: Sample | None = None
@@ -53,7 +52,8 @@ class Passes:
         found by earlier answers. What was kept of rows in the old codes is forgotten."""
         if omega == self._omega:
             return
-        self._omega, self._scan = omega, self._scan.declared(omega.columns)
+        unit = () if self._units is None else (unit_column(self._units.column),)
+        self._omega, self._scan = omega, self._scan.declared((*omega.columns, *unit))
         self._watched, self._sample = False, None
         self.close()
 
@@ -99,7 +99,7 @@ class Passes:
         sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
         look = BestEffort(sample.add)
         counted = self._uncounted([column.name for column in self._omega])
-        with closing(Truncation(Marked(self._whole, self._omega.columns, units))) as truncation:
+        with closing(Truncation(Marked(self._scan, self._omega.columns, units))) as truncation:
             self._engine.gather(
                 truncation,
                 lambda done: self._progress("reading", done, self._scan.size),
@@ -121,8 +121,9 @@ class Passes:
         others have not: a release that is resumed asks nothing twice."""
         if self._sample:
             return self._sample.table(self._omega)
-        counted = self._uncounted([column.name for column in self._scan.columns])
-        table = scanned(self._scan, self._omega, self._sample_rows, self._progress, counted)
+        counted = self._uncounted([column.name for column in self._omega])
+        scan = self._scan if self._units is None else self._scan.declared(self._omega.columns)
+        table = scanned(scan, self._omega, self._sample_rows, self._progress, counted)
         self.problems.beside(counted)
         return table
 

@@ -21,7 +21,7 @@ class KeptUnits:
     def sums(self, sum_over: SumOver, omega: Domain, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions, each of the table that it is about."""
         of_rows = [one for one in questions if not isinstance(one.statistic, UnitSizes)]
-        of_units = [counted(one, omega) for one in questions if isinstance(one.statistic, UnitSizes)]
+        of_units = [counted(one) for one in questions if isinstance(one.statistic, UnitSizes)]
         found = iter(sum_over(self.rows, omega, of_rows)[0] if of_rows else [])
         also = iter(sum_over(self.each, unit_domain(omega), of_units)[0] if of_units else [])
         return [next(also if isinstance(one.statistic, UnitSizes) else found) for one in questions]
@@ -37,8 +37,8 @@ def unit_domain(omega: Domain) -> Domain:
     return replace(omega, columns=(*omega.columns, size))
 
 
-def counted(question: Question, omega: Domain) -> Question:
+def counted(question: Question) -> Question:
     """A question about sizes as counts of the table of units."""
     assert isinstance(question.statistic, UnitSizes)
-    size = Bins(SIZE, tuple(range((omega.unit_rows or 1) + 1)))
+    size = Bins(SIZE, question.statistic.edges)  # code 0 is one row
     return replace(question, statistic=CellCounts(Cells((*question.statistic.cells.axes, size))))

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.grouping import grouped, sizes_drawn
 from dpsynth_cli.mechanisms.units.restored import with_units
-from dpsynth_cli.mechanisms.units.sizes import axis_of, sizes_of
+from dpsynth_cli.mechanisms.units.sizes import axis_of, size_edges, sizes_of
 from dpsynth_cli.questions import Answer, Asking, Model, UnitSizes
 
 SEX = Column("sex", "nominal", categories=("F", "M"), of="unit")
 BORN = Column("born", "integer", lower=1900, upper=1999, nullable=True, of="unit")
 VISIT = Column("visit", "ordinal", categories=("a", "b", "c"))
 K = 4
+EDGES = size_edges(K)
 OMEGA = Domain((SEX, BORN, VISIT), unit_rows=K)
 
 
@@ -37,7 +38,7 @@ def test_sizes_agree_with_a_table_that_has_no_noise():
     """Of one column: rows of F are in units of 1 and 2, rows of M in units of 4."""
     rows = some_rows(np.random.default_rng(1), 3000)
     table = np.array([[300, 100, 0, 0], [0, 0, 0, 250]])
-    sizes = sizes_of([axis_of(SEX, rows["sex"])], [exact(table)], rows, K)
+    sizes = sizes_of([axis_of(SEX, rows["sex"])], [exact(table)], rows, EDGES)
     chances = sizes.chances(rows)
     assert chances[rows["sex"] == 0].mean(axis=0) == pytest.approx([0.6, 0.4, 0, 0], abs=1e-6)
     assert chances[rows["sex"] == 1].mean(axis=0) == pytest.approx([0, 0, 0, 1], abs=1e-6)
@@ -55,7 +56,7 @@ def test_two_linked_columns_are_not_counted_twice():
     edges = np.array(axes[1].edges)
     of_born[np.searchsorted(edges, 10, side="right") - 1] = by_sex[0]
     of_born[np.searchsorted(edges, 90, side="right") - 1] = by_sex[1]
-    chances = sizes_of(axes, [exact(by_sex), exact(of_born)], rows, K).chances(rows)
+    chances = sizes_of(axes, [exact(by_sex), exact(of_born)], rows, EDGES).chances(rows)
     for sex in (0, 1):
         expected = by_sex[sex] * np.arange(1, K + 1) / (by_sex[sex] * np.arange(1, K + 1)).sum()
         assert chances[rows["sex"] == sex].mean(axis=0) == pytest.approx(expected, abs=1e-3)
@@ -64,7 +65,7 @@ def test_two_linked_columns_are_not_counted_twice():
 def test_cells_with_fewer_units_than_noise_are_as_the_whole_table():
     rows = some_rows(np.random.default_rng(3), 1000)
     table = np.array([[900, 100, 0, 0], [0, 0, 0, 3]])
-    chances = sizes_of([axis_of(SEX, rows["sex"])], [exact(table, 50.0)], rows, K).chances(rows)
+    chances = sizes_of([axis_of(SEX, rows["sex"])], [exact(table, 50.0)], rows, EDGES).chances(rows)
     assert chances[rows["sex"] == 1].mean(axis=0)[3] < 0.1
 
 
@@ -123,3 +124,16 @@ def test_a_model_with_units_numbers_them_through_all_blocks_and_draws_the_same_a
     assert sorted(set(number.tolist())) == list(range(int(number.max()) + 1))
     assert model.facts["units"]["mean"] == pytest.approx(2.0)
     assert list(model.draw(0, np.random.default_rng(4))) == []
+
+
+def test_large_sizes_are_counted_together_and_the_largest_alone():
+    rows = some_rows(np.random.default_rng(6), 2000)
+    edges = size_edges(12)
+    assert edges == (0, 1, 2, 3, 4, 6, 8, 11, 12)
+    table = np.array([[0, 0, 0, 0, 100, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 50]])
+    sizes = sizes_of([axis_of(SEX, rows["sex"])], [exact(table)], rows, edges)
+    chances = sizes.chances(rows)
+    assert chances[rows["sex"] == 1].mean(axis=0)[11] == pytest.approx(1)
+    assert chances[rows["sex"] == 0].mean(axis=0)[4:6] == pytest.approx(
+        [5 / 11, 6 / 11]
+    )  # as many units of each

@@ -170,19 +170,25 @@ def test_the_noise_of_a_unit_is_that_of_k_rows():
 
 
 def test_sizes_of_units_are_asked_of_units_only():
-    asked = Question("s", UnitSizes(Cells((Bins("c0", (0, 1, 4)),))), Fraction(1))
+    asked = Question("s", UnitSizes(Cells((Bins("c0", (0, 1, 4)),)), (0, 1, 3, 5)), Fraction(1))
     check_question(asked, unit_domain(1, "add_remove", 5))
-    assert sum(lengths_of(asked, unit_domain(1, "add_remove", 5))) == 2 * 5
+    assert sum(lengths_of(asked, unit_domain(1, "add_remove", 5))) == 2 * 3
     # One unit is in one cell at one size, whatever k is; one that is replaced leaves it for another.
     assert sensitivity(asked, unit_domain(1, "add_remove", 5)) == Sensitivity(1, 1)
     assert sensitivity(asked, unit_domain(1, "replace_one", 5)) == Sensitivity(2, 2)
     for wrong in (
         replace(asked, by="k"),
-        replace(asked, statistic=UnitSizes(Cells((Halves("c0", 1),), (0,)))),
+        replace(asked, statistic=UnitSizes(Cells((Halves("c0", 1),), (0,)), (0, 5))),
     ):
         with pytest.raises(ValueError, match="sizes are of units"):
             check_question(wrong, unit_domain(1, "add_remove", 5))
     with pytest.raises(ValueError, match="sizes are of units"):
         check_question(asked, domain(1, "add_remove"))
+    for edges in ((0, 1, 3), (1, 5), (0, 3, 3, 5), (0, 3, 2, 5)):
+        with pytest.raises(ValueError, match="edges of sizes"):
+            check_question(
+                replace(asked, statistic=replace(asked.statistic, edges=edges)),
+                unit_domain(1, "add_remove", 5),
+            )
     with pytest.raises(ValueError, match="a table of their own"):
         Tally([asked], unit_domain(1, "add_remove", 5))
