@@ -100,8 +100,9 @@ def _failures_told(path: Path, timeout: float, cost: str) -> Iterator[None]:
     """Every failure of SQLite or of the file system, as a FileError that says what to do."""
     try:
         yield
-    except sqlite3.Error as error:
-        reason = str(error)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # SQLite's own words about a damaged file may quote bytes that are no text.
+        reason = "it holds what is no text" if isinstance(error, UnicodeDecodeError) else str(error)
         for sign, happened, next_step in (
             (
                 "locked",
