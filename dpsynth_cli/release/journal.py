@@ -33,6 +33,7 @@ from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.unit_marks import fresh_key
 
 Closable = TypeVar("Closable", "Journal", PartialTranscript)
 
@@ -65,7 +66,7 @@ class Journal:
                     },
                 }
                 with closing_on_failure(
-                    PartialTranscript.create(path, header, request.private(spec))
+                    PartialTranscript.create(path, header, request.private(spec) | _unit_key(spec))
                 ) as made:
                     return cls(spec.privacy.dataset, ledger, made)
         except BaseException:
@@ -102,6 +103,11 @@ class Journal:
     def seed(self) -> int:
         """Of what is drawn after the noise."""
         return int(self._partial.header["sampling_seed"])
+
+    @property
+    def unit_key(self) -> str:
+        """The secret that says which rows of a unit are kept: the same ones when it goes on after a crash."""
+        return str(self._partial.private["unit_key"])
 
     @property
     def answers(self) -> Sequence[tuple[Any, Answer]]:
@@ -176,6 +182,11 @@ class Journal:
                 "Go on with the newest copy; answers are never drawn a second time.",
             )
         return last.number
+
+
+def _unit_key(spec: Spec) -> dict[str, str]:
+    """A fresh secret where units are protected: in the partial alone, and gone with it."""
+    return {} if spec.privacy.unit is None else {"unit_key": fresh_key()}
 
 
 @contextmanager
