@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.ledger.chain import FORMAT, Db, NoLedger
 
@@ -65,7 +66,8 @@ def transaction(
 
 def _make_file(path: Path) -> None:
     """Make an empty file that only its owner may read, unless there is one; SQLite fills it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        disk.make_folder(path.parent, 0o700)  # durable: SQLite syncs the file's folder, not the one above
     # O_EXCL: opening and closing a file that exists would drop this process's own locks on it.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
