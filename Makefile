@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := out
+PINNED := --generate-hashes --universal --python-version 3.10 --no-emit-index-url --no-header --quiet
 DOCS := README.md $(wildcard docs/*.md docs/mechanisms/*.md)  # some parts are generated
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint docs bench lock wheel clean
+.PHONY: help demo test slow lint docs bench lock locked sbom wheel clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -53,10 +54,20 @@ docs: $(BIN)/.installed ## Write the generated parts of docs/ and configs/ again
 	@$(BIN)/python -m dpsynth_cli.spec.schema > configs/spec.schema.json
 
 lock: ## Pin the versions of all dependencies, with hashes (needs uv)
-	@uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.10 \
-	  --no-emit-index-url --no-header --quiet -o requirements-dev.lock
+	@uv pip compile pyproject.toml --group dev $(PINNED) -o requirements-dev.lock
+	@uv pip compile pyproject.toml -c requirements-dev.lock --no-annotate $(PINNED) -o requirements.lock
+	@echo 'setuptools>=77' | uv pip compile - --no-annotate $(PINNED) -o requirements-build.lock
 
-wheel: $(BIN)/.installed ## Build a wheel, install it in an empty environment, release with it
+locked: ## Install exactly the pinned versions, each checked by its hash, in .venv-locked
+	@test -x .venv-locked/bin/python || $(PYTHON) -m venv .venv-locked
+	@.venv-locked/bin/pip install --quiet --require-hashes -r requirements-build.lock -r requirements.lock
+	@.venv-locked/bin/pip install --quiet --no-deps --no-build-isolation .
+	@.venv-locked/bin/dpsynth --version
+
+sbom: ## Write the bill of materials (CycloneDX) of the pinned versions to dist/
+	@mkdir -p dist && $(PYTHON) .ci/sbom.py > dist/dpsynth-cli.cdx.json && echo dist/dpsynth-cli.cdx.json
+
+wheel: $(BIN)/.installed ## Build a wheel twice (same bytes), install it in an empty environment, release with it
 	@$(BIN)/python -m pytest -q -m slow tests/test_packaging.py
 
 bench: $(BIN)/.installed ## Measure speed and memory; or NAME=joint DATA=DIR TOOLS=DIR ARGS=... (benchmarks/README.md)
@@ -64,4 +75,4 @@ bench: $(BIN)/.installed ## Measure speed and memory; or NAME=joint DATA=DIR TOO
 	  $(BIN)/python -m benchmarks $(or $(NAME),scale --write) $(ARGS)
 
 clean: ## Remove the virtual environment and everything made
-	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-locked dist $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

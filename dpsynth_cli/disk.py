@@ -118,7 +118,7 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     Each is synced before the next is made; of those that are there, the last may be as new: whoever made it
     was stopped before the sync.
     """
-    if not exists(folder):
+    if not is_folder(folder):
         make_folder(folder.parent)
         add_folder(folder, mode)
     with suppress(PermissionError):  # what only others may write to is theirs, and not new

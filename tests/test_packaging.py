@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -36,6 +38,38 @@ def test_the_lock_pins_every_dependency_with_hashes_and_names_no_registry():
     assert "://" not in LOCK
 
 
+def test_the_lock_for_users_pins_what_the_package_needs_as_the_tests_had_it():
+    """Every pin with hashes, and the same pin as in the lock of the tests."""
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = re.findall(r"^([a-z0-9][a-z0-9.-]*==\S+)", lock, re.MULTILINE)
+    assert {name_of(each) for each in PROJECT["dependencies"]} <= {name_of(pin) for pin in pins}
+    assert all(f"\n{pin} " in f"\n{LOCK}" for pin in pins)
+    build = (ROOT / "requirements-build.lock").read_text()
+    assert name_of(DOCUMENT["build-system"]["requires"][0]) == name_of(build)
+    for text in (lock, build):
+        entries = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+        assert all("--hash=sha256:" in entry for entry in entries)
+        assert "://" not in text
+
+
+def test_the_bill_of_materials_has_every_pin_with_its_hashes():
+    """CycloneDX; the same bytes every time."""
+    made = [subprocess.run([sys.executable, ROOT / ".ci/sbom.py"], capture_output=True).stdout for _ in "12"]
+    assert made[0] == made[1]
+    document = json.loads(made[0])
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = re.findall(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", lock, re.MULTILINE)
+    assert [(part["name"], part["version"]) for part in document["components"]] == pins
+    hashes = [
+        one["hashes"][0]["content"] for part in document["components"] for one in part["externalReferences"]
+    ]
+    assert hashes == re.findall("sha256:([0-9a-f]{64})", lock)
+    refs = [part["bom-ref"] for part in document["components"]]
+    assert len(set(refs)) == len(refs)
+    assert document["dependencies"][0]["dependsOn"] == refs
+
+
 def test_security_md_gives_a_reason_for_every_dependency():
     text = (ROOT / "SECURITY.md").read_text()
     assert all(f"| `{name_of(each)}` |" in text for each in PROJECT["dependencies"])
@@ -52,6 +86,32 @@ def test_the_claims_of_the_trusted_core_name_tests_that_exist():
         assert set(named) <= known, set(named) - known
         for link in re.findall(r"\]\(([^)#:]+)\)", text):
             assert (ROOT / document).parent.joinpath(link).exists(), link
+
+
+def built(folder: Path, age: int) -> bytes:
+    """A wheel of a copy of the sources whose files are so many seconds old."""
+    ignored = shutil.ignore_patterns(".*", "out", "dist", "build", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT, folder / "sources", ignore=ignored)
+    for path in (folder / "sources").rglob("*"):
+        os.utime(path, (1_700_000_000 - age,) * 2)
+    words = [sys.executable, "-m", "pip", "wheel", folder / "sources", "--no-deps", "-w", folder]
+    ran = subprocess.run(
+        words, capture_output=True, text=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    )
+    assert ran.returncode == 0, ran.stderr
+    (wheel,) = folder.glob("*.whl")
+    return wheel.read_bytes()
+
+
+@pytest.mark.slow
+def test_two_builds_of_a_wheel_have_the_same_bytes(tmp_path):
+    """In another folder, from files of another date."""
+    made = []
+    for age in (10, 1_000_000):
+        folder = tmp_path / f"built{age}"
+        folder.mkdir()
+        made.append(built(folder, age))
+    assert made[0] == made[1]
 
 
 @pytest.mark.slow

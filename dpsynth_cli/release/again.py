@@ -114,7 +114,7 @@ def refuse_begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> 
 def _reopened(files: Files, one: Left) -> PartialTranscript:
     """Locked for this process. Somebody who only looks, such as `dpsynth status`, has it for a moment."""
     for _ in range(20):
-        partial = PartialTranscript.reopen(one.path) if disk.exists(one.path) else None
+        partial = PartialTranscript.reopen(one.path)
         if partial is not None:
             return partial
         disk.sleep(0.01)

@@ -112,10 +112,13 @@ class PartialTranscript:
 
     @classmethod
     def reopen(cls, path: Path) -> PartialTranscript | None:
-        """One that a dead process left, with its complete answers; None if its process is alive, or if it
-        does not even have a header (nothing was asked then).
+        """One that a dead process left, with its complete answers; None if its process is alive, if it is
+        gone, or if it does not even have a header (nothing was asked then).
         """
-        file = disk.reopen(path)
+        try:
+            file = disk.reopen(path)
+        except FileNotFoundError:  # published meanwhile
+            return None
         if not disk.lock(file, wait=False):
             file.close()
             return None

@@ -27,6 +27,7 @@ class Book:
     def __init__(self, machine: Machine, path: str) -> None:
         self.machine, self._path = machine, Path(path)
         self.history: list[chain.Entry] = []
+        self.fails = ""  # the next write: before, or after it is durable, and nobody is told (a lost network)
         self.db = _copy(_empty)
 
     @property
@@ -51,6 +52,9 @@ class Book:
         with _failures_told(self._path, timeout, cost):
             if write and not self.machine.room():
                 raise sqlite3.OperationalError("database or disk is full")
+            fails, self.fails = (self.fails, "") if write else ("", self.fails)
+            if fails == "before":
+                raise sqlite3.OperationalError("disk I/O error")
             db = self.db
             db.execute("BEGIN")
             before, _ = chain.head(db) if write else (0, "")
@@ -62,6 +66,8 @@ class Book:
             db.execute("COMMIT")
             if write:
                 self.history += chain.entries(db, "WHERE number > ? ORDER BY number", before)
+            if fails == "after":
+                raise sqlite3.OperationalError("disk I/O error")
         self.machine.step("ledger", self._path)
 
     def backup(self) -> sqlite3.Connection:

@@ -38,6 +38,7 @@ HOME, OUT = "/home", "/home/out"
 INPUT, LEDGER, MIRROR = f"{HOME}/people.csv", f"{HOME}/ledger.sqlite", f"{HOME}/mirror/copy.jsonl"
 OUTPUTS = (f"{OUT}/a.csv", f"{OUT}/b.csv", f"{OUT}/{DATE}/c.csv")
 STREAM = len(OUTPUTS)  # the number of the stream's spec
+BY_HAND = "given back by hand"
 Command = tuple[Any, ...]
 
 TEXT = """\
@@ -206,7 +207,7 @@ def run(command: Command, ledger: Ledger, seen: Seen) -> Any:
         return ledger.grant("people", "1", "add_remove")
     if kind == "refund":  # by hand: dpsynth budget refund
         for entry in ledger.unfinished()[:1]:
-            ledger.refund(entry.release, "given back by hand")
+            ledger.refund(entry.release, BY_HAND)
         return None
     assert kind == "look", kind
     return left_in(Path(OUT), ledger)

@@ -18,7 +18,7 @@ from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import KEY
 from dpsynth_cli.release.unfinished import PARTIAL
 from dpsynth_cli.trusted.ledger.chain import Entry, entries
-from tests.simulator.commands import OUT
+from tests.simulator.commands import BY_HAND, OUT
 from tests.simulator.world import World
 
 OVERDRAWN = "nothing is overdrawn"
@@ -96,6 +96,8 @@ def _charges(world: World) -> list[str]:
         own = history.get(release, [])
         kinds = Counter(entry.kind for entry in own)
         refunded = any(entry.payload.get("refunded") for entry in own if entry.kind == "abort")
+        if "ledger" in world.restored and own[-1].payload.get("why") == BY_HAND:
+            continue  # an older ledger, and somebody who gives back what it calls unread: nobody can know
         if kinds["reserve"] != 1 or refunded:
             found.append(f"{ONE_CHARGE}: {release} has {[entry.kind for entry in own]}")
     return found

@@ -125,6 +125,8 @@ def _events(luck: random.Random, number: int, processes: int) -> Iterator[Event]
         yield Event(number, at(), "full", luck.choice((1, 1, 2, 5, 20)))
     if luck.random() < 0.08:
         yield Event(number, at(), "sync fails", luck.choice((1, 1, 3)))
+    if luck.random() < 0.1:
+        yield Event(number, at(), "ledger fails", luck.choice((0, 1, 1)))
     if luck.random() < 0.2:
         yield Event(number, at(), "clock", luck.choice((900, DAY, -DAY, 4000 * DAY, -4000 * DAY)))
     if luck.random() < 0.04:

@@ -49,6 +49,7 @@ class World:
             self.scheduler.run(works, events)
         self.outcomes += [one.error for one in self.scheduler.processes]
         self.machine.full = self.machine.failing = 0
+        self.book.fails = ""
         for kind in self._restore:
             self._put_back(kind)
         self._restore.clear()
@@ -73,6 +74,8 @@ class World:
                 machine.full = event.number
             elif event.kind == "sync fails":
                 machine.failing = event.number
+            elif event.kind == "ledger fails":
+                self.book.fails = ("before", "after")[event.number]
             elif event.kind == "clock":
                 machine.clock += timedelta(seconds=event.number)
             elif event.kind == "input changes":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.ledger.chain import FORMAT, Db, NoLedger
 
@@ -65,7 +66,8 @@ def transaction(
 
 def _make_file(path: Path) -> None:
     """Make an empty file that only its owner may read, unless there is one; SQLite fills it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        disk.make_folder(path.parent, 0o700)  # durable: SQLite syncs the file's folder, not the one above
     # O_EXCL: opening and closing a file that exists would drop this process's own locks on it.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -100,8 +102,9 @@ def _failures_told(path: Path, timeout: float, cost: str) -> Iterator[None]:
     """Every failure of SQLite or of the file system, as a FileError that says what to do."""
     try:
         yield
-    except sqlite3.Error as error:
-        reason = str(error)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # SQLite's own words about a damaged file may quote bytes that are no text.
+        reason = "it holds what is no text" if isinstance(error, UnicodeDecodeError) else str(error)
         for sign, happened, next_step in (
             (
                 "locked",
