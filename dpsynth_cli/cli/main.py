@@ -20,6 +20,7 @@ from dpsynth_cli.cli import (
     budget,
     check,
     evaluate,
+    export,
     init,
     json_lines,
     key,
@@ -51,6 +52,7 @@ app.command("plan")(plan.command)
 app.command("release")(release.command)
 app.command("status")(status.command)
 app.command("sample")(sample.command)
+app.command("export")(export.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)

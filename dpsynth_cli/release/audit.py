@@ -98,6 +98,8 @@ def _groups_guarantee(spec: Spec) -> dict[str, Any]:
         "of some row of the group, drawn column by column, and each number is the mean of more than half of "
         "the group's rows."
     )
+    if spec.params.convex:
+        made += " Rows that broke a declared constraint were then moved to the nearest values that keep all."
     return {
         "model": "microaggregation",
         "group_size": g,
