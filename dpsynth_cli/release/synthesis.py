@@ -18,6 +18,7 @@ from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
+from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
@@ -165,7 +166,7 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        paper_bound(spec, model.total),
+        w1_bound(spec, model.total),
     )
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found)
@@ -216,11 +217,13 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
 
 
-def paper_bound(spec: Spec, rows: float) -> float | None:
-    """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
-    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
+def w1_bound(spec: Spec, rows: float) -> Bound | None:
+    """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
+    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
+    if spec.privacy.delta is not None or paid_for_more:
         return None
-    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
+    epsilon = float(spec.privacy.budget)
+    return spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, max(1.0, rows))
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:
