@@ -10,7 +10,7 @@ import pytest
 
 
 def subspace_error(p: int, epsilon: float, seed: int) -> float:
-    """|| V~ V~^T - V V^T ||_F of Algorithm 1 of [F], one factor: a unit vector, noise Lap(2 sqrt(p) / epsilon)."""
+    """|| V~ V~^T - V V^T ||_F of Algorithm 1 of [F], one factor: noise Lap(2 sqrt(p) / epsilon)."""
     rng = np.random.default_rng(seed)
     v = np.zeros(p)
     v[0] = 1.0
