@@ -26,8 +26,10 @@ from dpsynth_cli.cli import (
     key,
     mechanisms,
     plan,
+    query,
     record,
     release,
+    replicates,
     report,
     sample,
     status,
@@ -53,6 +55,8 @@ app.command("release")(release.command)
 app.command("status")(status.command)
 app.command("sample")(sample.command)
 app.command("export")(export.command)
+app.command("query")(query.command)
+app.command("replicates")(replicates.command)
 app.command("verify")(verify.command)
 app.command("evaluate")(evaluate.command)
 app.command("report")(report.command)

@@ -31,7 +31,8 @@ class Mechanism:
     data, by domain, params, split, pure epsilon and n rows. One with `stream` takes its rows push by push
     (`dpsynth stream`); its `run` is only what the first push would ask. `private` says whether the parameters
     ask for a differentially private release; where they do not, `run` is never called (see
-    `release/groups.py`).
+    `release/groups.py`). One that `rounds` is better where it knows what numbers are rounded to, so that is
+    found first.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Mechanism:
         default=lambda domain, params, split, epsilon, n: None
     )
     stream: bool = False
+    rounds: bool = False
     private: Callable[[Any], bool] = field(default=lambda params: True)
 
 

@@ -8,18 +8,17 @@ The noise is the real one, because mechanisms choose by noisy numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table
-from dpsynth_cli.questions import Ints, Misfit, Model, Question, RowScores
+from dpsynth_cli.questions import Model
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.family import family
 from dpsynth_cli.release.recode import recoded
+from dpsynth_cli.release.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.accountant import Accountant
@@ -27,7 +26,6 @@ from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.noise.words import system_source
-from dpsynth_cli.trusted.sums.tables import distances
 
 LIKE_ROWS = 100_000  # of a public table
 FAMILY_ROWS = 20_000  # of each generated one
@@ -58,46 +56,9 @@ def references(spec: Spec, rows: int, like: Table | None = None) -> dict[str, Ta
     return {LIKE: like.at_most(LIKE_ROWS)}
 
 
-@dataclass
-class _ScaledUp:
-    """The rows of a table, as if there were `rows` of them; how often they were passed over, and how long."""
-
-    table: Table
-    omega: Domain  # of the table
-    rows: int
-    passes: int = 0
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.codes, self.asked = self.table, self.omega
-
-    def declare(self, asked: Domain) -> None:
-        """The rows in the codes of other bounds and categories."""
-        self.codes, self.asked = recoded(self.table, self.omega, asked), asked
-
-    def sums(self, questions: Sequence[Question]) -> list[Ints]:
-        start = time.process_time()
-        tally = self.codes.tally(list(questions), self.asked)
-        each = zip(questions, tally.sums(), tally.partial()[1], strict=True)
-        answers = [self._scaled(*one) for one in each]
-        self.passes, self.seconds = self.passes + 1, self.seconds + time.process_time() - start
-        return answers
-
-    def _scaled(self, question: Question, exact: Ints, added_up: Ints | None) -> Ints:
-        if isinstance(question.statistic, RowScores):
-            return np.resize(exact, self.rows * len(question.statistic.weights))
-        if isinstance(question.statistic, Misfit):  # what is expected is of so many rows already
-            assert added_up is not None
-            return distances(question.statistic, self._times(added_up))
-        return self._times(exact)
-
-    def _times(self, sums: Ints) -> Ints:
-        return np.asarray(np.rint(sums * (self.rows / len(self.table))), np.int64)
-
-
 def imagine(spec: Spec, rows: int, table: Table) -> tuple[Imagined, Table]:
     """Run the mechanism as if there were `rows` rows like those of the table, and draw from its model."""
-    scaled_up = _ScaledUp(table, spec.domain, rows)
+    scaled_up = ScaledUp(table, spec.domain, rows)
     bill = Bill(spec.domain, accountant_of(spec))
     start = time.process_time()
     ask = open_curator(scaled_up, bill, system_source(), InMemory())

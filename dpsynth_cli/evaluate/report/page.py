@@ -13,6 +13,7 @@ from dpsynth_cli.evaluate.report.columns import columns
 from dpsynth_cli.evaluate.report.figures import figures
 from dpsynth_cli.evaluate.report.guarantee import guarantee, on_the_tin
 from dpsynth_cli.evaluate.report.junk import not_as_declared
+from dpsynth_cli.evaluate.report.known import known
 from dpsynth_cli.evaluate.report.markup import facts, items, percent, section, text
 from dpsynth_cli.evaluate.report.pairs import pairs
 from dpsynth_cli.evaluate.report.receipts import receipts
@@ -60,6 +61,7 @@ def page(shown: Shown) -> str:
             on_the_tin(audit, shown.kept, shown.computed),
             holds(audit),
         ),
+        known(audit),
         budget(audit),
         columns(domain, shown.synthetic, shown.real, shown.note, _column_errors(audit)),
         pairs(domain, audit, shown.synthetic, shown.real),

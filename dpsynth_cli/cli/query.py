@@ -1,0 +1,116 @@
+"""dpsynth query: estimates with intervals, from the transcript of a release alone."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpsynth_cli.cli.options import Json, Quiet, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from dpsynth_cli.inference.query import Answered
+
+
+class Format(str, Enum):
+    """How answers are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def command(
+    transcript: Annotated[
+        str, typer.Argument(metavar="TRANSCRIPT", help="The .transcript.arrow file of a release.")
+    ],
+    queries: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help='Such as "mean(income) by sex" or "income ~ age + sex".'),
+    ],
+    where: Annotated[
+        str | None, typer.Option("--where", help='Only rows where this is true, such as "age >= 18".')
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", min=0.5, max=0.9999, help="How often intervals hold.")
+    ] = 0.95,
+    population: Annotated[
+        bool, typer.Option("--population", help="About the population: adds the sampling error of the table.")
+    ] = False,
+    simulations: Annotated[
+        int,
+        typer.Option("--simulations", min=10, max=1000, help="Simulated releases, where they are needed."),
+    ] = 40,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is simulated.")] = 0,
+    format: Annotated[Format, typer.Option("--format", help="How answers are printed.")] = Format.table,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer questions about the real table, with intervals, from what was published. It reads no data and
+    costs no budget.
+
+    Counts, shares and means that were measured are answered from the noisy counts and their exact noise. The
+    rest comes from the released rows, weighted so that they have the measured counts; a relation that was
+    never measured has no interval.
+    """
+    from dpsynth_cli.inference.query import answer
+
+    with progress_bar(quiet or json) as progress:
+        answers = answer(Path(transcript), queries, where, level, population, simulations, seed, progress)
+    if json or format is Format.json:
+        said = zip(queries, answers, strict=True)
+        several = len(queries) > 1
+        objects = [
+            ({"query": text} if several else {}) | one.as_json() for text, rows in said for one in rows
+        ]
+        typer.echo(json_text(objects))
+    elif format is Format.csv:
+        _print_csv(answers)
+    else:
+        for text, rows in zip(queries, answers, strict=True):
+            typer.echo(text)
+            _print(rows)
+
+
+def json_text(objects: list[dict[str, Any]]) -> str:
+    """One line, as it is: keys are columns of the table, and a column may be called `total`."""
+    import json
+
+    return json.dumps(objects, allow_nan=False)
+
+
+def _print(rows: list[Answered]) -> None:
+    keys = [name for name, _ in rows[0].key] if rows else []
+    body = [
+        [
+            *("missing" if label is None else label for _, label in one.key),
+            *_numbers(one),
+            one.source,
+            one.note,
+        ]
+        for one in rows
+    ]
+    print_table([*keys, "estimate", "low", "high", "from", "note"], body)
+
+
+def _numbers(one: Answered) -> list[str]:
+    ends = (one.estimate, one.low, one.high)
+    return ["" if value is None or value != value else f"{value:.6g}" for value in ends]
+
+
+def _print_csv(answers: list[list[Answered]]) -> None:
+    """One table of all queries; columns that a query does not have are empty."""
+    import csv
+    import sys
+
+    keys = list(dict.fromkeys(name for rows in answers for one in rows for name, _ in one.key))
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([*keys, "estimate", "low", "high", "from", "note"])
+    for rows in answers:
+        for one in rows:
+            said = one.as_json()
+            ends = ["" if said[name] is None else repr(said[name]) for name in ("estimate", "low", "high")]
+            labels = dict(one.key)
+            writer.writerow([*(labels.get(name, "") or "" for name in keys), *ends, one.source, one.note])

@@ -1,0 +1,212 @@
+"""One query, answered the best way that there is: from counts, else from the model, else not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.errors import UsageError
+from dpsynth_cli.inference.bootstrap import SIMULATIONS, errors, numbers, sampling_variance, simulations
+from dpsynth_cli.inference.calibration import Calibration
+from dpsynth_cli.inference.honesty import joined_with_others, relations_by, remark, why_not
+from dpsynth_cli.inference.language import Query, parse_query
+from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
+from dpsynth_cli.inference.relations import SUMMED, Known, known
+from dpsynth_cli.inference.simulate import Drawn, drawn
+from dpsynth_cli.inference.statistics import Key, Statistic
+from dpsynth_cli.inference.unknown import unknown_variance
+from dpsynth_cli.questions import Answer, Floats, Progress, Question, no_progress
+from dpsynth_cli.release.replay import replay
+from dpsynth_cli.release.synthesis import Outcome, rows_of
+from dpsynth_cli.release.transcript import load
+from dpsynth_cli.spec.spec import Spec
+
+FIELDS = ("query", "estimate", "low", "high", "from", "note")
+MEASURED, MODEL = "measured", "model"
+NOISES = 64  # times that other noise is drawn
+SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
+UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One number: of which group or coefficient, where it is from, its interval (None: there is no honest
+    one), and why."""
+
+    key: Key
+    estimate: float
+    low: float | None
+    high: float | None
+    source: str
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """As `query --json` prints it. A column that is called as one of these fields has a _ behind it."""
+        labels = {f"{name}_" if name in FIELDS else name: label for name, label in self.key}
+        return labels | {
+            "estimate": self.estimate if math.isfinite(self.estimate) else None,
+            "low": self.low,
+            "high": self.high,
+            "from": self.source,
+            "note": self.note,
+        }
+
+
+class Published:
+    """A release as anybody sees it: what its transcript says, and what follows from that."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        outcome: Outcome,
+        asked: Sequence[tuple[Question, Answer]],
+        sampling_seed: int,
+        simulated: int = SIMULATIONS,
+        seed: int = 0,
+        progress: Progress = no_progress,
+    ) -> None:
+        self.domain: Domain = outcome.found.domain
+        self.declared, self.spec, self.model = spec, spec.found(self.domain), outcome.model
+        self.known: Known = known(asked, self.domain, outcome.model.total)
+        self.sampling_seed, self.count, self.seed, self.progress = sampling_seed, simulated, seed, progress
+
+    @cached_property
+    def released(self) -> Drawn:
+        """The released rows again."""
+        rows = rows_of(self.spec, self.model)
+        return drawn(self.model, self.domain, max(1, rows), self.sampling_seed)
+
+    @cached_property
+    def simulations(self) -> list[Drawn]:
+        return simulations(self.declared, self.released, self.count, self.seed, self.progress)
+
+    def answer(self, query: Query, level: float = 0.95, population: bool = False) -> list[Answered]:
+        """All numbers of a query with their intervals."""
+        statistic = Statistic(query, self.domain, self.spec.stated.relations)
+        rng = np.random.default_rng((self.seed, 1))
+        more = np.zeros(len(statistic.keys))
+        if population:
+            more = sampling_variance(statistic, self.released, rng)
+        direct = self.measured(statistic)
+        modelled: list[Answered] = []
+        if any(one is None for one in direct):
+            modelled = self._modelled(statistic, level, more, rng)
+        return [
+            modelled[k] if own is None else _from_counts(statistic, k, own, level, float(more[k]))
+            for k, own in enumerate(direct)
+        ]
+
+    def measured(self, statistic: Statistic) -> list[Estimate | None]:
+        """What follows from counts alone; None for what does not."""
+        none: list[Estimate | None] = [None] * len(statistic.keys)
+        own = system(statistic.columns, self.domain, self.known.tables, self.known.signed)
+        linear = None if own is None else statistic.linear(own.codes or {"": np.zeros(1)})
+        if own is None or linear is None:
+            return none
+        top, bottom = linear
+        if bottom is None:
+            return [own.linear(row) for row in top]
+        return [own.ratio(row, below) for row, below in zip(top, bottom, strict=True)]
+
+    def _modelled(
+        self, statistic: Statistic, level: float, more: Floats, rng: np.random.Generator
+    ) -> list[Answered]:
+        """From the released rows: weighted so that they have the measured counts, where their columns were
+        counted; else as they are, with the errors of simulated releases."""
+        why, by_simulation = why_not(statistic, self.known), relations_by(statistic, self.known, SUMMED)
+        if by_simulation and self.spec.mechanism.stream:
+            why = why or "no interval: a stream is not simulated, and these columns were not counted"
+        if why:
+            estimates = numbers(statistic, self.released)
+            return [
+                Answered(key, float(x), None, None, MODEL, why)
+                for key, x in zip(statistic.keys, estimates, strict=True)
+            ]
+        if by_simulation:
+            found = errors(statistic, self.released, self.simulations)
+            centre, undefined = numbers(statistic, self.released) - found.bias, found.undefined
+            variance, note = found.variance * (1 + 1 / found.count) + found.bias**2, SIMULATED
+            width = _student(level, found.count)
+        else:
+            own = Calibration(statistic.columns, self.released, self.known)
+            answer, weight = statistic.prepared(self.released.table.codes), own.weights()
+            centre = answer(weight)
+            moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
+            undefined = 1 - np.isfinite(moved).mean(axis=0)
+            moved = np.where(np.isfinite(moved), moved, 0.0)
+            variance = (moved**2).mean(axis=0) + unknown_variance(
+                statistic, self.released, self.known, weight, rng
+            )
+            width, note = normal_quantile((1 + level) / 2), remark(statistic, self.known)
+        half = width * np.sqrt(variance + more)
+        answers = []
+        for k, key in enumerate(statistic.keys):
+            said = "no interval: noise often leaves no such rows" if undefined[k] > UNDEFINED else ""
+            said = said or joined_with_others(statistic, key, self.known)
+            if said or not np.isfinite(centre[k] + half[k]):
+                answers.append(
+                    Answered(key, float(centre[k]), None, None, MODEL, said or "no interval: no such rows")
+                )
+                continue
+            low, high = _possible(statistic, centre[k] - half[k], centre[k] + half[k])
+            answers.append(Answered(key, float(np.clip(centre[k], low, high)), low, high, MODEL, note))
+        return answers
+
+
+def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:
+    whole = Estimate(own.value, math.hypot(own.sd, math.sqrt(more)), own.kurtosis)
+    half = whole.width(level)
+    low, high = _possible(statistic, own.value - half, own.value + half)
+    return Answered(statistic.keys[k], float(np.clip(own.value, low, high)), low, high, MEASURED)
+
+
+def _possible(statistic: Statistic, low: float, high: float) -> tuple[float, float]:
+    """The interval inside of what the number can be."""
+    kind = statistic.query.kind
+    least = {"count": 0.0, "share": 0.0, "sd": 0.0, "corr": -1.0}.get(kind, -math.inf)
+    most = {"share": 1.0, "corr": 1.0}.get(kind, math.inf)
+    return float(np.clip(low, least, most)), float(np.clip(high, least, most))
+
+
+def _student(level: float, count: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(1, count - 1), (1 + level) / 2))
+
+
+def published(
+    path: Path, simulated: int = SIMULATIONS, seed: int = 0, progress: Progress = no_progress
+) -> Published:
+    """The release of a transcript."""
+    transcript, _ = load(path)
+    spec, outcome = replay(transcript, progress)
+    asked = [
+        (charge.question, answer)
+        for charge, (_, answer) in zip(outcome.charges, transcript.answers, strict=True)
+    ]
+    return Published(spec, outcome, asked, transcript.header["sampling_seed"], simulated, seed, progress)
+
+
+def answer(
+    path: Path,
+    queries: Sequence[str],
+    where: str | None = None,
+    level: float = 0.95,
+    population: bool = False,
+    simulated: int = SIMULATIONS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> list[list[Answered]]:
+    """Queries about a release, from its transcript alone."""
+    if not 0 < level < 1:
+        raise UsageError(f"--level is {level}; it must be between 0 and 1.", "")
+    parsed = [parse_query(text, where) for text in queries]
+    release = published(path, simulated, seed, progress)
+    return [release.answer(query, level, population) for query in parsed]
