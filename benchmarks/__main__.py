@@ -27,10 +27,12 @@ NOT_BENCHMARKS = {"__init__", "__main__", "harness", "judging", "large_tables", 
 
 
 def names() -> list[str]:
-    """Every benchmark, those of `peers` last."""
-    own = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
-    peers = sorted(f"peers.{path.stem}" for path in (HERE / "peers").glob("*.py") if path.stem != "__init__")
-    return own + peers
+    """Every benchmark, those of `papers` and `peers` last."""
+    found = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
+    for folder in ("papers", "peers"):
+        inside = (path.stem for path in (HERE / folder).glob("*.py"))
+        found += sorted(f"{folder}.{name}" for name in inside if name != "__init__")
+    return found
 
 
 def benchmark(name: str) -> ModuleType:

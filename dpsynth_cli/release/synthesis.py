@@ -153,6 +153,7 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
+    bound = w1_bound(spec, model.total)  # while it says which columns were private
     spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
@@ -173,7 +174,7 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        w1_bound(spec, model.total),
+        bound,
     )
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
