@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(__doc__ if words else "python -m benchmarks NAME --help says more.\n")
         for name in names():
-            print(f"{name:<18}{(benchmark(name).__doc__ or '').splitlines()[0]}")
+            print(f"{name:<20}{(benchmark(name).__doc__ or '').splitlines()[0]}")
         return
     name, *rest = words
     if name not in names():
