@@ -27,7 +27,7 @@ from dpsynth_cli.numeric.transport import closest, effort, evenly
 from dpsynth_cli.questions import Ints
 
 DRAWS = (12, 100)  # of noise: at least, and where they are quick
-SECONDS = 0.25  # that one of them may take
+SECONDS = 0.5  # that one of them may take
 
 
 def expected_w1(
