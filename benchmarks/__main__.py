@@ -29,10 +29,12 @@ NOT_BENCHMARKS = {
 
 
 def names() -> list[str]:
-    """Every benchmark, those of `peers` last."""
-    own = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
-    peers = sorted(f"peers.{path.stem}" for path in (HERE / "peers").glob("*.py") if path.stem != "__init__")
-    return own + peers
+    """Every benchmark, those of `papers` and `peers` last."""
+    found = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
+    for folder in ("papers", "peers"):
+        inside = (path.stem for path in (HERE / folder).glob("*.py"))
+        found += sorted(f"{folder}.{name}" for name in inside if name != "__init__")
+    return found
 
 
 def benchmark(name: str) -> ModuleType:
@@ -64,7 +66,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(__doc__ if words else "python -m benchmarks NAME --help says more.\n")
         for name in names():
-            print(f"{name:<18}{(benchmark(name).__doc__ or '').splitlines()[0]}")
+            print(f"{name:<20}{(benchmark(name).__doc__ or '').splitlines()[0]}")
         return
     name, *rest = words
     if name not in names():

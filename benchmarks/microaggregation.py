@@ -25,7 +25,8 @@ from benchmarks.joint import mean_figures, options_of_releases
 from benchmarks.tables import real
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
-from dpsynth_cli.trusted import groups as partitions
+from dpsynth_cli.trusted import similar as partitions
+from dpsynth_cli.trusted.groups import points
 from tests.asking import asking
 
 Rows = dict[str, np.ndarray]
@@ -152,7 +153,7 @@ def groups(given: argparse.Namespace) -> Iterator[Finding]:
     pick = np.random.default_rng(0).permutation(len(rows["income"]))[:12_000]
     some = {name: codes[pick] for name, codes in rows.items()}
     plain = Domain(tuple(Column(c.name, "nominal", categories=c.categories) for c in omega))
-    x = partitions.points(some, plain)
+    x = points(some, plain)
     attribute = np.repeat(np.arange(len(omega.columns)), [c.codes for c in omega])
     cross = attribute[:, None] != attribute[None, :]
     ways = {"bisection": partitions.bisected, "net": partitions.by_net, "MDAV": mdav}

@@ -6,7 +6,7 @@ integers, its sensitivity, its noise) only the trusted core knows. See `trusted/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
@@ -255,13 +255,15 @@ class Model:
     """What a mechanism returns: a private total, and rows to draw from what it learnt.
 
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
-    the audit, from answers and public facts only (fallbacks taken, dimensions chosen).
+    the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
+    outputs that follow from the answers, by name, made when somebody wants them.
     """
 
     total: int
     draw: Callable[[int, np.random.Generator], Iterator[Block]]
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    exports: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict, repr=False)
 
 
 def as_json(word: Any) -> Any:

@@ -20,6 +20,7 @@ from dpsynth_cli.cli import (
     budget,
     check,
     evaluate,
+    export,
     init,
     json_lines,
     key,
@@ -53,6 +54,7 @@ app.command("plan")(plan.command)
 app.command("release")(release.command)
 app.command("status")(status.command)
 app.command("sample")(sample.command)
+app.command("export")(export.command)
 app.command("query")(query.command)
 app.command("replicates")(replicates.command)
 app.command("verify")(verify.command)

@@ -71,10 +71,11 @@ def show_prediction(console: Any, report: dict[str, Any]) -> None:
         _show_compared(console, report)
     if "better" in report:
         _show_better(console, report)
-    if prediction["paper_bound_w1"] is not None:
+    if (bound := prediction["bound"]) is not None:
         console.print(
-            "The paper's bound on the mean W1 (l_inf, unit cube) for the printed algorithm, any data: "
-            f"{bound_words(prediction['paper_bound_w1'])}."
+            f"Of any data, the mean W1 (largest coordinate, unit cube) is up to {bound_words(bound['w1'])}. "
+            f"That is of {bound['of']}. What it means: {bound['meaning']}.",
+            markup=False,
         )
     console.print(
         f"Predicted cost: up to about {prediction['cpu_seconds']:.2g} s of processor time and "

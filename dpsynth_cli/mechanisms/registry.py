@@ -14,16 +14,25 @@ from dpsynth_cli.questions import Ask, Model
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What the W1 distance (l_inf, unit cube) between the real and the synthetic table is on average at most,
+    whatever the real one is; and of which algorithm that is said, after "of"."""
+
+    w1: float
+    of: str
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A mechanism: a plain function of `ask`, with what the spec may set about it.
 
     `params` is a frozen dataclass whose fields are made by `parameter` (below); `stages` maps each
-    stage's name to its default weight in the split. `bound` is the paper's bound on the expected W1
-    (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None. One with `stream`
-    takes its rows push by push (`dpsynth stream`); its `run` is only what the first push would ask.
-    `private` says whether the parameters ask for a differentially private release; where they do not, `run`
-    is never called (see `release/groups.py`). One that `rounds` is better where it knows what numbers are
-    rounded to, so that is found first.
+    stage's name to its default weight in the split. `bound` says what is known of the expected W1 of any
+    data, by domain, params, split, pure epsilon and n rows. One with `stream` takes its rows push by push
+    (`dpsynth stream`); its `run` is only what the first push would ask. `private` says whether the parameters
+    ask for a differentially private release; where they do not, `run` is never called (see
+    `release/groups.py`). One that `rounds` is better where it knows what numbers are rounded to, so that is
+    found first.
     """
 
     name: str
@@ -34,8 +43,8 @@ class Mechanism:
     params: type
     stages: Mapping[str, float]
     fits: Callable[[Domain, Any], list[str]] = field(default=lambda domain, params: [])
-    bound: Callable[[Domain, Any, float, float], float | None] = field(
-        default=lambda domain, params, epsilon, n: None
+    bound: Callable[[Domain, Any, Mapping[str, float], float, float], Bound | None] = field(
+        default=lambda domain, params, split, epsilon, n: None
     )
     stream: bool = False
     rounds: bool = False

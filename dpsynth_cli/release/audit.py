@@ -12,15 +12,17 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.hashing import canonical, sha256
+from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
 BOUND = (
-    "the paper's bound on the expected W1 (l_inf, unit cube) between the tables, for its printed algorithm "
-    "with as many rows as the private total says"
+    "what the W1 distance (largest coordinate, each column from 0 to 1) between the tables is at most on "
+    "average, whatever the data are, with as many rows as the private total says; of "
 )
+LIPSCHITZ = "the mean of any statistic that changes by no more than the row does is off by at most this"
 MULTILINE = (
     " The input was declared as CSV with line breaks inside quotes: the guarantee assumes that no record of "
     "it has a quotation mark out of place, which could take the records after it into its own."
@@ -113,6 +115,8 @@ def _groups_guarantee(spec: Spec) -> dict[str, Any]:
         "of some row of the group, drawn column by column, and each number is the mean of more than half of "
         "the group's rows."
     )
+    if spec.params.convex:
+        made += " Rows that broke a declared constraint were then moved to the nearest values that keep all."
     return {
         "model": "microaggregation",
         "group_size": g,
@@ -157,7 +161,7 @@ def public_audit(
     transcript: Mapping[str, Any],
     notes: Sequence[str],
     facts: Mapping[str, Any],
-    bound: float | None,
+    bound: Bound | None,
 ) -> dict[str, Any]:
     """What may be published about a release."""
     return {
@@ -186,7 +190,7 @@ def public_audit(
             for line in charges
             if "standard_deviation" in line
         ]
-        + ([] if bound is None else [{"step": "all", "w1": bound, "meaning": BOUND}]),
+        + ([] if bound is None else [_bound_line(bound)]),
         "warnings": [*warnings(spec), *notes],
     }
 
@@ -246,6 +250,10 @@ def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
     {'publishable': True, 'release': {}}
     """
     return {key: value for key, value in audit.items() if key not in CONFIDENTIAL} | {"publishable": True}
+
+
+def _bound_line(bound: Bound) -> dict[str, Any]:
+    return {"step": "all", "w1": bound.w1, "of": bound.of, "meaning": f"{BOUND}{bound.of}: {LIPSCHITZ}"}
 
 
 def bound_words(bound: float) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
+from dpsynth_cli.mechanisms.microaggregation.constraints import keeping, kept
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import cost_of
@@ -61,11 +62,13 @@ def release(
                 spec.domain,
                 spec.params.group_size,
                 spec.params.partition,
+                spec.params.parameters == "paper",
                 lambda done: progress("reading", done, scan.size),
                 counted,
             )
             problems = for_the_steward(counted, spec.domain)
             count, blocks = found.released(spec.params.output, spec.rows)
+            blocks = keeping(blocks, kept(spec.params.convex or (), spec.domain))
             made = Sample(SAMPLE_ROWS)
             pending = write_table(
                 files.path,

@@ -21,11 +21,13 @@ from dpsynth_cli.evaluate.moments import moment_errors
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, planes
+from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import costs
+from dpsynth_cli.release.audit import LIPSCHITZ
 from dpsynth_cli.release.family import EXAMPLE
 from dpsynth_cli.release.imagine import LIKE, Imagined, imagine, references
-from dpsynth_cli.release.synthesis import paper_bound
+from dpsynth_cli.release.synthesis import w1_bound
 from dpsynth_cli.spec.spec import Spec
 
 MARGIN = 1.25  # ends of a range are moved out by this factor: tables and runs are few
@@ -56,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Ranges of errors, the paper's bound if it has one for this setting, time and memory.
+    """Ranges of errors, a bound on W1 if there is one for this setting, time and memory.
 
     `by_table` has the mean errors of each reference table, `run_seconds` is what a simulated release took.
     """
@@ -66,7 +68,7 @@ class Prediction:
     reference_rows: int
     errors: dict[str, Range]
     by_table: dict[str, dict[str, float]]
-    bound: float | None
+    bound: Bound | None
     seconds: float
     bytes: float
     run_seconds: float
@@ -80,7 +82,7 @@ class Prediction:
             "errors": {name: asdict(found) for name, found in self.errors.items()},
             "by_table": self.by_table,
             "notes": self.notes,
-            "paper_bound_w1": self.bound,
+            "bound": None if self.bound is None else asdict(self.bound) | {"meaning": LIPSCHITZ},
             "cpu_seconds": self.seconds,
             "memory_bytes": self.bytes,
         }
@@ -115,7 +117,7 @@ def predict(
         len(tables[example]),
         ranges(measured) if runs else {},
         {name: means(each) for name, each in measured.items()} if runs else {},
-        paper_bound(spec, rows),
+        w1_bound(spec, rows),
         costs.seconds(spec, rows, every),
         costs.size(spec, rows, every),
         (time.process_time() - start) / len(every),

@@ -19,6 +19,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
+from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
 from dpsynth_cli.mechanisms.units.restored import with_units
@@ -152,6 +153,7 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
+    bound = w1_bound(spec, model.total)  # while it says which columns were private
     spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
@@ -172,7 +174,7 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        paper_bound(spec, model.total),
+        bound,
     )
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
@@ -225,11 +227,14 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
 
 
-def paper_bound(spec: Spec, rows: float) -> float | None:
-    """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
-    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None or spec.privacy.unit is not None:
+def w1_bound(spec: Spec, rows: float) -> Bound | None:
+    """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
+    privacy = spec.privacy
+    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
+    if privacy.delta is not None or privacy.unit is not None or paid_for_more:
         return None
-    return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
+    epsilon = float(spec.privacy.budget)
+    return spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, max(1.0, rows))
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:

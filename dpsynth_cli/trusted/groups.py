@@ -19,18 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Block, Ints
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.similar import Points, bisected, by_net
 
-Points = NDArray[np.float32]
 BLOCK = 2**17  # rows of a block of the output
-POWERS = 8  # steps towards a principal direction
-NET_AXES, NET_STEP = 5, 0.6  # t and alpha: as printed, they put all rows of a practical table in one cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +76,7 @@ def read_groups(
     omega: Domain,
     g: int,
     partition: str,
+    printed: bool = False,
     progress: Callable[[int], None] = lambda done: None,
     counted: Problems | None = None,
 ) -> GroupedRows:
@@ -96,20 +94,20 @@ def read_groups(
         raise UsageError(
             "the input has fewer rows than one group needs.", next_step="Lower mechanism.group_size."
         )
-    return GroupedRows(rows, omega, grouped(rows, omega, g, partition))
+    return GroupedRows(rows, omega, grouped(rows, omega, g, partition, printed))
 
 
 # --- the partition -----------------------------------------------------------------------------------
 
 
-def grouped(rows: Mapping[str, Ints], omega: Domain, g: int, partition: str) -> Groups:
-    """Groups of at least g rows; there must be g rows or none."""
+def grouped(rows: Mapping[str, Ints], omega: Domain, g: int, partition: str, printed: bool = False) -> Groups:
+    """Groups of at least g rows; there must be g rows or none. `printed`: the net as the paper has it."""
     x = points(rows, omega)
     if not len(x):
         return Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
     if len(x) < g:
         raise ValueError("fewer rows than a group needs")
-    of_row = (bisected if partition == "bisection" else by_net)(x, g)
+    of_row = bisected(x, g) if partition == "bisection" else by_net(x, g, printed)
     return Groups(of_row, np.bincount(of_row))
 
 
@@ -138,62 +136,6 @@ def _ranks(codes: Ints) -> np.ndarray:
     _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2
     return np.asarray(((middle / max(1, len(codes)) - 0.5) * np.sqrt(12))[inverse])
-
-
-def bisected(x: Points, g: int) -> Ints:
-    """Groups of g to 2g - 1 rows: each is cut across its principal direction until it has less than 2g."""
-    of_row = np.empty(len(x), np.int64)
-    waiting = [(np.arange(len(x)), x)]
-    count = 0
-    while waiting:
-        index, own = waiting.pop()
-        leaves = len(index) // g
-        if leaves < 2:
-            of_row[index] = count
-            count += 1
-            continue
-        order = np.argsort(own @ principal(own), kind="stable")
-        left = leaves // 2
-        cut = len(index) * left // leaves  # at least g rows for each group that a side will be
-        for part in (order[:cut], order[cut:]):
-            waiting.append((index[part], own[part]))
-    return of_row
-
-
-def principal(x: Points) -> Points:
-    """About the direction in which rows differ most: a few steps of the power method."""
-    centred = x - x.mean(axis=0)
-    v = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
-    for _ in range(POWERS):
-        v = centred.T @ (centred @ v)
-        v = v / max(float(np.linalg.norm(v)), 1e-30)
-    return np.asarray(v)
-
-
-def by_net(x: Points, g: int) -> Ints:
-    """The paper's partition: nearest points of a lattice on the leading axes, then sizes made even.
-
-    Cells of the lattice are divided into groups of g; what is left of each is put together, cell after cell,
-    and divided again; the last group takes the rest. Rows are centred first (docs/privacy.md, E22).
-    """
-    centred = x - x.mean(axis=0)
-    _, vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
-    leading = vectors[:, ::-1][:, :NET_AXES]
-    far = max(float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max())), 1e-30)
-    step = NET_STEP / np.sqrt(leading.shape[1])
-    net = np.rint(centred @ (leading / (far * step))).astype(np.int64)
-    _, cell = np.unique(net, axis=0, return_inverse=True)
-    cell = cell.reshape(-1)
-    order = np.argsort(cell, kind="stable")
-    sizes = np.bincount(cell)
-    first = np.cumsum(sizes) - sizes
-    place = np.arange(len(x)) - np.repeat(first, sizes)  # of each row in its cell, in this order
-    whole = place < np.repeat(sizes // g * g, sizes)
-    # Whole groups first, then the residuals as one more cell.
-    order = np.concatenate([order[whole], order[~whole]])
-    of_row = np.empty(len(x), np.int64)
-    of_row[order] = np.minimum(np.arange(len(x)) // g, len(x) // g - 1)
-    return of_row
 
 
 # --- what is released --------------------------------------------------------------------------------

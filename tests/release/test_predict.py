@@ -43,7 +43,7 @@ def test_the_predicted_range_holds_the_errors_of_20_releases_of_a_skewed_column(
     assert np.mean((found.low <= measured) & (measured <= found.high)) >= 0.75  # of noise that is drawn anew
     assert found.high < 400 * found.low  # and says something
     if mechanism == "pmm":
-        assert 0 < prediction.bound < 1
+        assert 0 < prediction.bound.w1 < 1
 
 
 TEN = {
@@ -182,14 +182,14 @@ def test_plan_and_check_read_no_data(dpsynth, people, tmp_path):
     prediction = checked.json["prediction"]
     assert prediction["rows"] == 2000
     assert {"w1", "tvd1", "tvd2", "mean"} <= set(prediction["errors"])
-    assert prediction["paper_bound_w1"] > 0
+    assert prediction["bound"]["w1"] > 0
     assert prediction["cpu_seconds"] > 0 < prediction["memory_bytes"]
     shown = dpsynth("check", spec, "--runs", 1)
     for words in (
         "Predicted errors, 10,000 rows: ranges over 7 generated tables with these columns, 1 simulated",
         "sparse: one value for most rows, much missing.",
         "note: 10,000 rows are imagined, and errors depend on that: say how many, --n or rows_hint.",
-        "The paper's bound",
+        "Of any data, the mean W1",
         "MB of memory",
     ):
         assert words in " ".join(shown.out.split()), shown.out

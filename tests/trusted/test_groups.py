@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.trusted.groups import (
     Groups,
-    bisected,
-    by_net,
     centroids,
     grouped,
     homogeneous,
@@ -19,6 +17,7 @@ from dpsynth_cli.trusted.groups import (
     rows_by_bootstrap,
     rows_of_centroids,
 )
+from dpsynth_cli.trusted.similar import bisected, by_net, printed_net
 
 AGE = Column("age", "integer", lower=0, upper=99, nullable=True)
 PAY = Column("pay", "continuous", lower=0.0, upper=1.0)
@@ -147,6 +146,11 @@ def test_bisection_loses_less_of_the_second_moment_than_the_net_and_that_less_th
 
     chance = rng.permutation(4000) // 20
     assert lost(bisected(x, 20)) < 0.5 * lost(by_net(x, 20)) < 0.5 * lost(chance)
+    # As printed: one axis for these 200 groups, rows not centred, cells of nearly the whole ball.
+    assert printed_net(200)[0] == 1
+    printed = by_net(x, 20, printed=True)
+    assert np.bincount(printed).min() >= 20
+    assert lost(by_net(x, 20)) < lost(printed)
 
 
 def test_an_empty_table_has_no_groups_and_numbers_count_by_rank():

@@ -117,7 +117,7 @@ def test_what_would_promise_privacy_is_refused(dpsynth, groups, privacy, key):
     ("group_size: 1", "group_size is 1; it must be a whole number from 2 to 1000000"),
     ("split: {gram: 1}", "mechanism.split is stated"),
     ("strata: group", "guarantee: groups takes no strata"),
-    ("convex: [age <= 3]", "mechanism.convex and mechanism.parameters are for guarantee: dp"),
+    ("parameters: paper", "parameters: paper is of the paper's net: state mechanism.partition: net"),
 ])  # fmt: skip
 def test_bad_parameters_are_refused(dpsynth, groups, more, said):
     spec = groups()
@@ -198,3 +198,30 @@ def test_a_page_of_it_says_so_and_the_registry_has_no_place_for_it(groups, dpsyn
     assert ran.code == 2
     assert "not differentially private: the registry has no place for it." in ran.err
     assert not list((tmp_path / "out").glob("*.registry.yaml"))
+
+
+CONVEX = """
+dpsynth: 1
+name: shifts
+input: shifts.csv
+output: out/shifts.csv
+mechanism: {name: microaggregation, guarantee: groups, group_size: 5, output: OUTPUT, convex: [start <= end]}
+columns:
+  start: {type: integer, bounds: [0, 100]}
+  end: {type: integer, bounds: [0, 100]}
+"""
+
+
+@pytest.mark.parametrize("output", ["centroids", "bootstrap"])
+def test_constraints_hold_in_groups_too_and_equal_rows_stay_equal(dpsynth, tmp_path, output):
+    lines = ["start,end", *(f"{60 + i % 7},{40 + i % 11}" for i in range(200))]  # every row breaks it
+    (tmp_path / "shifts.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "spec.yaml").write_text(CONVEX.replace("OUTPUT", output))
+    assert dpsynth("release", "spec.yaml", "-q").code == 0
+    made = pyarrow.csv.read_csv(tmp_path / "out/shifts.csv").to_pandas()
+    assert len(made) == 200
+    assert (made.start <= made.end).all()
+    if output == "centroids":
+        assert made.groupby(["start", "end"]).size().min() >= 5
+    audit = json.loads((tmp_path / "out/shifts.audit.public.json").read_text())
+    assert "Rows that broke a declared constraint were then moved" in audit["guarantee"]["statement"]

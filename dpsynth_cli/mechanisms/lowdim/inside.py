@@ -27,9 +27,9 @@ from dpsynth_cli.numeric.transport import closest, effort
 from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
 from dpsynth_cli.shares import divide
 
-MOST_AXES = (
-    3  # axes that are counted if the spec does not say: with more, cells would be too many for the rows
-)
+MOST_AXES = 6  # that are counted, if the spec does not say
+SHAPE = 0.5  # what a normal in the place of a counted axis is off by, in standard deviations of the axis
+GRAIN = 3 / 16  # what k counted axes are off by, in sides of the box times (epsilon n)^(-1/k)
 SIGMAS = 4
 DEEPEST = 20
 SECONDS = 60.0  # what psmm may take at worst, in all
@@ -57,15 +57,36 @@ class Measure:
     width: Floats
 
 
-def box(found: Axes, mean: Floats, dimension: int | None) -> Box:
-    """The box about a mean along all axes that the spec asks for, else along the first three."""
-    count = len(found) if dimension is not None else min(len(found), MOST_AXES)
+def box(found: Axes, mean: Floats, dimension: int | None, strength: float = 1.0) -> Box:
+    """The box about a mean along all axes that the spec asks for, else along as many as `counted` says."""
+    half = SIGMAS * np.sqrt(np.maximum(found.seen, found.edge))
+    count = counted(found.values, 2 * half, strength) if dimension is None else len(found)
     vectors = rounded(found.vectors[:, :count])
     centre, far = mean @ vectors, reach(vectors)
-    half = SIGMAS * np.sqrt(np.maximum(found.seen[:count], found.edge))
-    low, high = np.maximum(centre - half, -far), np.minimum(centre + half, far)
+    low, high = np.maximum(centre - half[:count], -far), np.minimum(centre + half[:count], far)
     low = rounded(low)
     return Box(vectors, low, np.maximum(rounded(high), low + 2.0**-BITS))
+
+
+def counted(variances: Floats, widths: Floats, strength: float) -> int:
+    """How many axes to count: k that balances what the others lose by being normal with what k axes lose in
+    cells and noise, which is in proportion to (epsilon n)^(-1/k); `strength` is epsilon n (Theorem 4.2).
+
+    >>> [counted(np.array([4.0, 1.0, 0.25]), np.array([16.0, 8.0, 4.0]), x) for x in (10, 1000, 10**6)]
+    [1, 2, 3]
+    """
+    most = min(len(variances), MOST_AXES)
+    lost = [
+        SHAPE**2 * float(variances[k:].sum())
+        + GRAIN**2 * float((widths[:k] ** 2).sum()) * max(1.0, strength) ** (-2 / k)
+        for k in range(1, most + 1)
+    ]
+    return int(np.argmin(lost)) + 1 if lost else 0
+
+
+def strength(ask: Ask, omega: Domain, share: Fraction, classes: int) -> float:
+    """The epsilon of Laplace noise as large as that of one count."""
+    return math.sqrt(2) / max(ask.sd(_question(omega, [Cells(())] * classes, share)), 0.1)
 
 
 def measures(
@@ -78,7 +99,7 @@ def measures(
     bits: int,
 ) -> list[Measure]:
     """One measure a class, with its size as total, inside its box."""
-    epsilon = math.sqrt(2) / max(ask.sd(_question(omega, [Cells(())] * len(boxes), share)), 0.1)
+    epsilon = strength(ask, omega, share, len(boxes))
     by = _by_tree if inside == "pmm" else _by_lattice
     return by(ask, omega, share, epsilon, sizes, boxes, bits)
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.lowdim import noisy_sums, pieces
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
-from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures
+from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures, strength
+from dpsynth_cli.mechanisms.lowdim.moments import moments
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.spectrum import noise_edge
@@ -90,9 +92,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     # The measure inside it (Algorithms 4 and 5), or more of the mean if there is no subspace.
     boxes: list[Box] = []
     if plan.counts is not None and any(len(spread.found) for spread in found):
-        boxes = [box(s.found, centre, params.dimension) for s, centre in zip(found, centres, strict=True)]
+        epsilon = strength(ask, omega, plan.counts, len(found))
+        boxes = [
+            box(s.found, centre, params.dimension, epsilon * n)
+            for s, centre, n in zip(found, centres, sizes.rows.tolist(), strict=True)
+        ]
         inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, noisy_sums.BITS)
-        parts = [pieces.counted(*each) for each in zip(inside, centres, found, boxes, strict=True)]
+        parts = [pieces.counted(omega, *each) for each in zip(inside, centres, found, boxes, strict=True)]
     else:
         if plan.counts is not None:
             mean = plan.asked["mean"]
@@ -104,7 +110,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # X'' = X' + mean, metric projection (Algorithm 1, E12).
     notes, facts = _account(plan, found, boxes, params)
-    return Model(sizes.total, pieces.drawing(omega, parts, 1 - present), notes, facts)
+    also = {"moments": partial(moments, omega, sizes.rows, centres, found)}
+    return Model(sizes.total, pieces.drawing(omega, parts, 1 - present), notes, facts, also)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
@@ -153,7 +160,7 @@ def _plan(
         stages += ["moments"] if params.inside == "gaussian" else ["moments", "counts"]
     shares = dict(zip(stages, divide(rest, [split[stage] for stage in stages]), strict=True))
 
-    def moments(step: str, degree: int, share: Fraction, by: str | None) -> Question:
+    def sums(step: str, degree: int, share: Fraction, by: str | None) -> Question:
         return noisy_sums.question(ask, omega, params.clip, step, degree, share, by)
 
     asked = {}
@@ -162,9 +169,9 @@ def _plan(
         own = params.inside == "gaussian" and by is not None and not alone
         parts = divide(shares["moments"], POOLED) if own else [shares["moments"]]
         if not alone:
-            asked["moments"] = moments("moments", 2, parts[0], None)
+            asked["moments"] = sums("moments", 2, parts[0], None)
         if alone or own:
-            asked["class moments"] = moments("class moments", 2, parts[-1], by)
+            asked["class moments"] = sums("class moments", 2, parts[-1], by)
         first = next(iter(asked.values()))
         tau = ask.sd(first) / noisy_sums.unit(first) ** 2 / float(rows.mean() if alone else rows.sum())
         edge = noise_edge(tau, _coordinates(omega))
@@ -173,7 +180,7 @@ def _plan(
             return replace(_plan(ask, omega, plain, split, rest, rows), edge=edge, dropped=True)
     nullable = [c.name for c in omega.modelled if c.nullable and c.type != "nominal"]
     mean, *missing = divide(shares["mean"], [4 * d] + [1] * len(nullable))
-    asked["mean"] = moments("mean", 1, mean, by)
+    asked["mean"] = sums("mean", 1, mean, by)
     asked |= noisy_sums.rate_questions(omega, dict(zip(nullable, missing, strict=True)))
     return Stages(asked, shares.get("counts"), edge)
 

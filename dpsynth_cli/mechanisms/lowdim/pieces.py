@@ -1,8 +1,9 @@
 """The model of `lowdim`: a piece for each class; points are drawn from it and put back on the declared grid.
 
 X'' = X' + mean with the synthetic X' (Algorithm 1; docs/privacy.md, E12), then the metric projection on the
-box. Coordinates of categories may fall below 0, which would make rare ones too frequent: categories are
-weighed so that each is as frequent as the private mean says.
+box. That would move means, and make columns narrower: what is projected is centred and widened so that means
+and variances come out as they should (`numeric/clipped.py`). Coordinates of categories may fall below 0: this
+would make rare ones too frequent, so categories are weighed by what the private mean says of them.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.lowdim.classes import Spread
 from dpsynth_cli.mechanisms.lowdim.inside import Box, Measure
-from dpsynth_cli.numeric.projection import balanced, chosen, finely, normals, rounded, to_codes
+from dpsynth_cli.numeric import clipped
+from dpsynth_cli.numeric.projection import balanced, chosen, finely, normals, room, rounded, to_codes
 from dpsynth_cli.numeric.sampling import portions, shuffled, whole
 from dpsynth_cli.questions import Block, Floats, Ints
 
 BLOCK_ROWS, NUMBERS = 2**17, 2**23  # of a block
+PARTS = 64  # of a coordinate's range, among which its places are summed up
+FULLEST = 0.98  # of the largest standard deviation that a mean leaves room for: a coin has no normal form
+LEAST_INSIDE = 0.1  # chance of being inside the box, for which factors are lengthened at most
 PILOT = 2**13  # points of all classes by which categories are weighed; an eighth of it for a class at least
 
 
@@ -36,27 +42,68 @@ class ClassModel:
 
 
 def normal(omega: Domain, n: float, mean: Floats, spread: Spread | None) -> ClassModel:
-    """Normal along all axes, and independently what the columns have left."""
+    """Normal along all axes, and independently what the columns have left.
+
+    Numbers are wider than their private variance, and centred elsewhere than at their private mean, so that
+    both are right after the projection on the box. It weakens covariances too, by the chances of being
+    inside; so factors are lengthened by as much, out of what the columns have left.
+    """
     one = Measure(np.array([n]), np.zeros((1, 0)), np.zeros(0))
     none = np.zeros((len(mean), 0))
     if spread is None:
         return ClassModel(one, mean, rounded(mean), none, none, np.zeros(len(mean)))
-    # Choosing a category gives its coordinates what they have left; and nothing may be far below 0.
-    nominal = np.repeat([c.type == "nominal" for c in omega.modelled], [c.width for c in omega.modelled])
-    left = np.where(nominal, 0.0, np.sqrt(spread.left))
+    nominal = _nominal(omega)
     long = np.sqrt((spread.factor**2).sum(axis=1))
-    shorter = np.where(nominal, np.minimum(1.0, mean / np.maximum(long, 1e-12)), 1.0)
+    most = np.sqrt(room(mean)) * FULLEST
+    centre, wide = clipped.widened(mean, np.minimum(np.sqrt(long**2 + spread.left), most), -0.5, 0.5)
+    inside = clipped.moments(centre, wide, -0.5, 0.5)[2]
+    longer = np.minimum(1 / np.maximum(inside, LEAST_INSIDE), wide / np.maximum(long, 1e-12))
+    left = np.sqrt(np.maximum(wide**2 - (longer * long) ** 2, 0.0))
+    # Choosing a category gives its coordinates what they have left; and nothing may be far below 0.
+    centre, left = np.where(nominal, mean, centre), np.where(nominal, 0.0, left)
+    longer = np.where(nominal, np.minimum(1.0, mean / np.maximum(long, 1e-12)), longer)
     return ClassModel(
-        one, mean, rounded(mean), none, rounded(spread.factor * shorter[:, None]), rounded(left)
+        one, mean, rounded(centre), none, rounded(spread.factor * longer[:, None]), rounded(left)
     )
 
 
-def counted(inside: Measure, mean: Floats, spread: Spread, box: Box) -> ClassModel:
-    """Counted along the first axes, normal along the others; what is left is left out, as in the paper."""
+def counted(omega: Domain, inside: Measure, mean: Floats, spread: Spread, box: Box) -> ClassModel:
+    """Counted along the first axes, normal along the others; what is left is left out, as in the paper.
+
+    All numbers are moved by a constant, so that the projection on the box moves no mean: along counted axes
+    the counts say it, beside them the private mean.
+    """
     found, vectors, c = spread.found, box.vectors, len(box.widths)
     factor = found.vectors[:, c:] * np.sqrt(found.values[c:])
     beside = mean - vectors @ (mean @ vectors)
-    return ClassModel(inside, mean, rounded(beside), vectors, rounded(factor), np.zeros(len(mean)))
+    chances = (
+        inside.mass / inside.mass.sum()
+        if inside.mass.any()
+        else np.full(len(inside.mass), 1 / len(inside.mass))
+    )
+    middle = inside.corner + inside.width / 2
+    sd = np.sqrt((vectors**2) @ (inside.width**2 / 12) + (factor**2).sum(axis=1))
+    due = np.clip(beside + vectors @ (chances @ middle), -0.5, 0.5)
+    places = _places(vectors, middle, chances)
+    centre = np.where(_nominal(omega), beside, clipped.centred(due, sd, -0.5, 0.5, places))
+    return ClassModel(inside, mean, rounded(centre), vectors, rounded(factor), np.zeros(len(mean)))
+
+
+def _nominal(omega: Domain) -> NDArray[np.bool_]:
+    """Which coordinates are a category's."""
+    return np.repeat([c.type == "nominal" for c in omega.modelled], [c.width for c in omega.modelled])
+
+
+def _places(vectors: Floats, points: Floats, chances: Floats) -> tuple[Floats, Floats]:
+    """Places of each coordinate and their chances, few of them: the means of equal parts of its range."""
+    places, weights = np.zeros((len(vectors), PARTS)), np.zeros((len(vectors), PARTS))
+    for j, vector in enumerate(vectors):
+        own = points @ vector
+        low, high = float(own.min()), float(own.max())
+        part = np.minimum(((own - low) / max(high - low, 1e-12) * PARTS).astype(np.int64), PARTS - 1)
+        weights[j] = np.bincount(part, chances, PARTS)
+        places[j] = np.bincount(part, chances * own, PARTS) / np.maximum(weights[j], 1e-300)
+    return places, weights
 
 
 def drawing(

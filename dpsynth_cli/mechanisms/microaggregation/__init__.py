@@ -2,7 +2,8 @@
 
 microaggregation   the mechanism, with a delta or without
 grid               a grid on private axes, as a question names it
-products           axes and parts of a mixture of product distributions, from noisy answers
+covariance         axes from one noisy Gram matrix, and the edge of its noise
+products           parts of a mixture of product distributions, from noisy answers
 mixture            rows of such a mixture
 constraints        public linear constraints (`convex`), polytope: projection on them
 printed            the paper's Algorithm 2 with its own constants; for comparison

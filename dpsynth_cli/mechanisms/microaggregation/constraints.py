@@ -11,7 +11,7 @@ continuous columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -172,6 +172,14 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     if tight_centre is None:
         raise NotLinear("the constraints leave too little room for values on the columns' grid")
     return Kept(columns, whole, centre, tight, tight_centre)
+
+
+def keeping(blocks: Iterator[Block], keep: Kept | None) -> Iterator[Block]:
+    """The same rows, but those that break a constraint are moved. Equal rows stay equal."""
+    for block in blocks:
+        if keep is not None:
+            keep.apply(block)
+        yield block
 
 
 def _stepped(column: Column) -> bool:

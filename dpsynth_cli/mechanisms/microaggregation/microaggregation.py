@@ -6,8 +6,8 @@ its rows. The release is the mixture of these product distributions.
 
 Where this is not the printed algorithm (docs/privacy.md):
 - noisy sums instead of noisy damped means, 10,000 times better at any practical n (E21);
-- the axes are of the covariance between attributes; rows and noise say how many there are, so that cells have
-  rows enough (E22);
+- the axes are of the covariance between attributes, and only those above the edge of its noise; no more of
+  them than leave cells rows enough (E22);
 - cells that differ more than the covariance says are made more alike: a cut across independent attributes
   would make them dependent;
 - one-way marginals are asked by themselves and kept;
@@ -20,7 +20,7 @@ differential privacy, which is not done here but by the trusted core.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -29,21 +29,22 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
-from dpsynth_cli.mechanisms.microaggregation.constraints import STRUCTURE, Kept, NotLinear, kept
+from dpsynth_cli.mechanisms.microaggregation.constraints import STRUCTURE, Kept, NotLinear, keeping, kept
+from dpsynth_cli.mechanisms.microaggregation.covariance import covariances, expected_edge, question
 from dpsynth_cli.mechanisms.microaggregation.grid import grid
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
-from dpsynth_cli.mechanisms.microaggregation.products import attenuated, between, fitted, weights, within
+from dpsynth_cli.mechanisms.microaggregation.products import attenuated, fitted, weights, within
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute
 from dpsynth_cli.mechanisms.shared.drawing import Deal, by_class
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
-from dpsynth_cli.numeric.pairs import pair_tables
+from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.numeric.spectrum import axes
-from dpsynth_cli.questions import Ask, Bins, Block, Cells, CellSums, Floats, Gram, Model, Question
+from dpsynth_cli.questions import Ask, Bins, Cells, CellSums, Floats, Ints, Model, Question
 from dpsynth_cli.shares import divide
 
-RICH = 12  # rows a class for each row of noise in a pair table: below it marginals are the safer release
+WORTH = 0.25  # of all variance: where noise alone would look like an axis with as much, none is looked for
 ROWS_PER_NOISE = 20  # times the noise of a sum: what a cell has on average, at least
 MOST_AXES = 4
 SIGMAS = 1.8  # half the side of the box that the grid divides, in standard deviations of its axis
@@ -59,7 +60,7 @@ class Params:
         choices=("dp", "groups"),
     )
     parameters: str = parameter(
-        "practical", "dp: ours, or the constants that the paper prints", choices=("practical", "paper")
+        "practical", "ours, or the constants that the paper prints", choices=("practical", "paper")
     )
     axes: int | None = parameter(
         None, "dp: private axes of the grid; auto: as many as rows and noise allow", low=0, high=6, auto=True
@@ -68,7 +69,7 @@ class Params:
     bins: int = parameter(16, "dp: cells of a numeric column, at most", low=2, high=64)
     convex: Sequence[str] | None = parameter(
         None,
-        "dp: linear constraints between numeric columns that every row shall keep: [a <= b, a + b <= c]",
+        "linear constraints between numeric columns that every row shall keep: [a <= b, a + b <= c]",
         structure=STRUCTURE,
     )
     group_size: int | None = parameter(
@@ -92,7 +93,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, rest = sizes_and_rest(ask, omega, split)
     columns, gram, sums = divide(rest, [split[stage] for stage in ("columns", "gram", "sums")])
     keep = kept(params.convex or (), omega)
-    poor = _poor(ask, omega, sizes, gram)
+    poor = _poor(ask, omega, params, sizes, gram)
     if poor is not None and (params.axes is None or len(omega.modelled) < 2):
         return _keeping(independent(ask, omega, sizes, rest, notes=(poor,)), keep)
 
@@ -103,25 +104,28 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # Axes: of the private covariance, class by class; on each, equal cells of a box.
     bins = tuple(a.axis for a in attributes)
-    answer = ask([Question("gram", Gram(bins), gram, omega.strata)])[0]
+    asked = question(ask, omega, bins, [a.cells for a in attributes], gram)
+    known = covariances(asked, ask([asked])[0], attributes, totals)
     noise = _scale(ask, omega, sums)
-    parts, known = [], []
-    for k, block in enumerate(answer.blocks):
+    parts = []
+    for k, own in enumerate(known):
         n = max(1.0, float(totals[k]))
-        tables = pair_tables(block, [a.cells for a in attributes])
         means = [a.masses(k) / n for a in attributes]
-        known.append(between(tables, means, n))
         most = _affordable(n, noise, params.cells) if params.axes is None else params.axes
-        found = axes(between(tables, means, n, answer.sd), 0.0, most)
-        vectors = found.vectors[:, found.seen > 1e-9]  # what does not depend on anything has no axis
+        found = axes(own.kept, 0.0, most)
+        # What does not depend on anything has no axis, nor has noise.
+        vectors = found.vectors[:, found.seen > (own.edge if params.axes is None else 1e-9)]
         spread = found.seen[: vectors.shape[1]] + np.einsum("ij,ij->j", vectors, within(means) @ vectors)
         parts.append(_cells(attributes, means, vectors, np.sqrt(spread), params.cells))
 
     # Sums: of the one-hot rows of every cell, empty ones too.
     each = tuple(parts) if omega.strata else parts[0]
     answer = ask([Question("sums", CellSums(each, attributes=bins), sums, omega.strata)])[0]
+    trust = float(sums**2 / (sums**2 + columns**2))
     mixtures = [
-        _mixture(block.astype(np.float64), attributes, k, float(totals[k]), known[k])
+        _alone(block, attributes, k, float(totals[k]), trust)
+        if not parts[k].axes
+        else _mixture(block.astype(np.float64), attributes, k, float(totals[k]), known[k].seen)
         for k, block in enumerate(answer.blocks)
     ]
 
@@ -136,23 +140,29 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return _keeping(Model(round(float(totals.sum())), by_class(omega, totals, begin), (), facts), keep)
 
 
-def _poor(ask: Ask, omega: Domain, sizes: Sizes, gram: Fraction) -> str | None:
-    """Why there are too few rows for axes; None where there are enough. From public and noisy things.
+def _poor(ask: Ask, omega: Domain, params: Params, sizes: Sizes, gram: Fraction) -> str | None:
+    """Why axes are not worth their price; None where they may be. From public and noisy things.
 
-    The noise of a pair table is d (d - 1) / (2 epsilon) times a constant, with a delta less: where rows are
-    few times that, the axes would be the noise's.
+    The covariance's noise gives eigenvalues up to an edge of its own. Where even an axis with a large part of
+    all variance would drown in it, the marginals get all of the budget.
     """
     if len(omega.modelled) < 2:
         return "there is only one column to model: the release is its private marginal"
-    question = Question("gram", Gram(_single_cells(omega)), gram, omega.strata)
-    rows = float(sizes.rows.mean()) / max(0.5, ask.sd(question))
-    if rows >= RICH:
+    cells = [c.codes if c.categorical else min(c.codes, params.bins + c.nullable) for c in omega.modelled]
+    whole = [
+        Bins(c.name, (0, *range(1, count), c.codes)) for c, count in zip(omega.modelled, cells, strict=True)
+    ]
+    asked = question(ask, omega, whole, cells, gram)
+    edge = expected_edge(asked, max(0.5, ask.sd(asked)), cells, max(1.0, float(sizes.rows.mean())))
+    part = edge / sum(1 - 1 / count for count in cells)
+    if part <= WORTH:
         return None
     kind = "class-conditional marginals" if omega.strata else "independent marginals"
-    each = " a class" if omega.strata else ""
+    each = " of a class" if omega.strata else ""
     return (
-        f"too few rows: there are about {rows:.2g}{each} for each row of noise in a pair table, and below "
-        f"{RICH} the safer release is one of {kind}, which this is; state mechanism.axes to have cells"
+        f"too few rows: noise alone would look like an axis with {100 * part:.0f} % of the variance{each}, "
+        f"and from {100 * WORTH:.0f} % the safer release is one of {kind}, which this is; state "
+        "mechanism.axes to have cells"
     )
 
 
@@ -193,17 +203,17 @@ def _mixture(sums: Floats, attributes: Sequence[Attribute], k: int, n: float, kn
     return Mixture(parts, tuple(attenuated(tables, known)))
 
 
+def _alone(sums: Ints, attributes: Sequence[Attribute], k: int, n: float, trust: float) -> Mixture:
+    """One cell, where there is no axis: its sums are the marginals once more, and are taken in."""
+    tables = np.split(sums, np.cumsum([a.cells for a in attributes])[:-1])
+    known = [a.masses(k) for a in attributes]
+    better = [on_simplex(own + trust * (table - own), n) for own, table in zip(known, tables, strict=True)]
+    return Mixture(np.array([n]), tuple(mass[None] for mass in better))
+
+
 def _keeping(model: Model, keep: Kept | None) -> Model:
     """The model with rows that keep the constraints."""
-    if keep is None:
-        return model
-
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        for block in model.draw(rows, rng):
-            keep.apply(block)
-            yield block
-
-    return replace(model, draw=draw)
+    return model if keep is None else replace(model, draw=lambda n, rng: keeping(model.draw(n, rng), keep))
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
@@ -230,11 +240,15 @@ def fits(omega: Domain, params: Params) -> list[str]:
         faults.append(
             "microaggregation would have too many cells: state fewer axes, cells or bins, or no strata"
         )
+    return faults + _not_linear(omega, params)
+
+
+def _not_linear(omega: Domain, params: Params) -> list[str]:
     try:
         kept(params.convex or (), omega)
     except NotLinear as wrong:
-        faults.append(f"mechanism.convex: {wrong}")
-    return faults
+        return [f"mechanism.convex: {wrong}"]
+    return []
 
 
 def _group_faults(omega: Domain, params: Params) -> list[str]:
@@ -243,9 +257,9 @@ def _group_faults(omega: Domain, params: Params) -> list[str]:
         faults.append("guarantee: groups needs mechanism.group_size, a whole number from 2 up")
     if omega.strata:
         faults.append("guarantee: groups takes no strata: all rows of a group would share the class")
-    if params.convex or params.parameters == "paper":
-        faults.append("mechanism.convex and mechanism.parameters are for guarantee: dp")
-    return faults
+    if params.parameters == "paper" and params.partition != "net":
+        faults.append("parameters: paper is of the paper's net: state mechanism.partition: net")
+    return faults + _not_linear(omega, params)
 
 
 MECHANISM = Mechanism(

@@ -1,12 +1,12 @@
-"""A mixture of product distributions: its axes from noisy pair tables, its parts from noisy sums.
+"""A mixture of product distributions: its parts from noisy sums.
 
-A row is the vector of its attributes' one-hot cells, p cells in all. Its covariance is what pair tables say
-between attributes, and inside each what its marginal says.
+A row is the vector of its attributes' one-hot cells, p cells in all. Its covariance between attributes is
+asked for (`covariance.py`), and inside each it is what its marginal says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -16,30 +16,7 @@ from dpsynth_cli.numeric.histogram import on_simplex
 
 Floats: TypeAlias = NDArray[np.float64]
 
-CORRELATION = 0.15  # what two one-hot cells of different attributes may be expected to have
 ROUNDS = 20
-
-
-def between(
-    tables: Mapping[tuple[int, int], Floats], means: Sequence[Floats], n: float, sd: float = 0.0
-) -> Floats:
-    """The covariance of one-hot rows between attributes: n rows in pair tables, and their private means.
-
-    Row and column sums of a pair's covariance are 0, so they are taken out. With `sd`, the noise of the
-    tables, each entry is kept in the part that its likely size has of itself and the noise: rare cells, whose
-    entries are small and many, would turn the axes otherwise.
-    """
-    first = np.cumsum([0, *map(len, means)])
-    whole = np.zeros((first[-1], first[-1]))
-    for (i, j), table in tables.items():
-        block = table / n - np.outer(means[i], means[j])
-        block += block.mean() - block.mean(axis=1, keepdims=True) - block.mean(axis=0, keepdims=True)
-        if sd:
-            likely = CORRELATION**2 * np.outer(means[i] * (1 - means[i]), means[j] * (1 - means[j]))
-            block *= likely / (likely + (sd / n) ** 2)
-        one, other = slice(first[i], first[i + 1]), slice(first[j], first[j + 1])
-        whole[one, other], whole[other, one] = block, block.T
-    return whole
 
 
 def within(means: Sequence[Floats]) -> Floats:

@@ -70,7 +70,7 @@ def paper_bound(columns: tuple[Column, ...], epsilon: float, n: float, neighbour
 
     Theorem 3.9 with the shares (3.7), S = sum of sqrt(Delta_{j-1}), and the depth of Corollary 3.11. The
     larger of two noises of scale sigma is at most 3/2 sigma on average: what the proof needs (it prints
-    2 sqrt(2) in Theorem 3.9 and sqrt(2), too little, in 3.10). Under replace_one the noise doubles and the
+    2 sqrt(2) in Theorem 3.9 and sqrt(2), too little, in 3.10: E40). Under replace_one noise doubles and the
     root has none. Distances are as in `level_diameters`: l_inf over the columns, each of diameter 1.
     """
     order = turns([(c.size, c.nullable) for c in columns], depth_for(epsilon, n, columns, "uniform"))

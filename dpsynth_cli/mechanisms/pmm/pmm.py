@@ -27,7 +27,7 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.pmm.tails import tails
-from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.registry import Bound, Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of, surely
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
@@ -40,6 +40,7 @@ from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Flo
 from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
+PRINTED = "the printed algorithm (Theorem 3.9), which consistency: uniform, levels: all is"
 
 
 @dataclass(frozen=True)
@@ -241,11 +242,13 @@ def _depths(
     return [min(deepest(columns), depth) for depth in chosen]
 
 
-def bound(omega: Domain, params: Params, epsilon: float, n: float) -> float | None:
+def bound(
+    omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
+) -> Bound | None:
     """The paper's bound for all columns together; it does not speak of strata or copulas."""
     if omega.strata is not None or params.transform != "none":
         return None
-    return paper_bound(omega.columns, epsilon, n, omega.neighbours)
+    return Bound(paper_bound(omega.columns, epsilon, n, omega.neighbours), PRINTED)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

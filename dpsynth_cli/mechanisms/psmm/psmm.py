@@ -24,8 +24,9 @@ from functools import lru_cache
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.psmm.guarantee import expected_w1
 from dpsynth_cli.mechanisms.psmm.slopes import along_slope, slopes_of
-from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.registry import Bound, Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
@@ -39,6 +40,7 @@ EACH_SECOND, EACH_BYTE = 6e-6, 200.0  # of every cell of every class, besides th
 MOST_CELLS = 2**20  # cells
 MOST_COLUMNS = 30  # numpy's arrays have 32 axes, or 64
 BLOCK_ROWS = 2**17  # of a block
+OURS = "this release: twice the mean bounded-Lipschitz size of its noise, and a cell (Theorem 3.6)"
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,32 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return Model(
         int(totals.sum()), _drawing(omega, lattices, tau, nu.sd), _notes(omega, lattices, tau), facts
     )
+
+
+def bound(
+    omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
+) -> Bound | None:
+    """Of this release, with the lattice that n rows get."""
+    if omega.strata is not None:
+        return None
+    exact, hinted = omega.neighbours == "replace_one", omega.rows_hint is not None
+    part = 1.0 if exact or hinted else 1 - split["total"] / sum(split.values())
+    lattice = _lattice(omega, params, min(1.0, part * epsilon / 8) * max(1.0, n))
+    if _heavy(omega, lattice):
+        return None
+    total = 0.0 if exact else None if hinted else 1 / (epsilon * (1 - part))
+    found = expected_w1(lattice, _widths(omega, lattice), n, (2 if exact else 1) / (part * epsilon), total)
+    return None if found is None else Bound(found, OURS)
+
+
+def _widths(omega: Domain, lattice: Lattice) -> list[float]:
+    """How far apart two rows of a cell can be along each column, whose bounds are 1 apart."""
+    widths = []
+    for column, axis in zip(omega.modelled, lattice.axes, strict=True):
+        cells = axis.length - column.nullable
+        apart = column.type in ("nominal", "boolean")
+        widths.append(0.0 if cells >= column.size else 1.0 if apart else 1 / cells)
+    return widths
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
@@ -235,4 +263,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.05, "counts": 0.95},
     fits=fits,
+    bound=bound,
 )

@@ -13,7 +13,7 @@ from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.microaggregation import printed as damped
 from dpsynth_cli.mechanisms.microaggregation.grid import grid
-from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, RICH, Params, fits
+from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, WORTH, Params, fits
 from dpsynth_cli.mechanisms.microaggregation.mixture import Mixture
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.questions import Answer, Asking, CellCounts, CellSums, Gram, Scored
@@ -233,8 +233,10 @@ def test_too_few_rows_for_the_noise_give_marginals_and_say_so(strata):
     columns, codes = latent(3000, 6)
     omega = Domain(columns, strata=strata)
     d, classes = len(omega.modelled), omega.classes
-    # The epsilon of the rule: a pair table's noise has the scale d (d - 1) / (2 share epsilon).
-    rich = RICH * classes / 3000 * math.sqrt(2) * d * (d - 1) / (2 * MECHANISM.stages["gram"])
+    # The epsilon of the rule: a pair table's noise has the scale d (d - 1) / (2 share epsilon), its edge is
+    # twice that times sqrt(3 d), and the variance of d attributes of four cells is 3 d / 4 at most.
+    edge = 2 * classes / 3000 * math.sqrt(2) * d * (d - 1) / (2 * MECHANISM.stages["gram"]) * math.sqrt(3 * d)
+    rich = edge / (WORTH * 3 * d / 4)
     model, bill, _ = released(omega, codes, rich / 1.5)
     assert {charge.question.step for charge in bill} == {"total", "columns"}
     kind = "class-conditional" if strata else "independent"
@@ -387,8 +389,10 @@ def test_the_printed_algorithm_releases_valid_rows_of_a_mixed_table():
     (Params(group_size=5), "mechanism.group_size is for guarantee: groups"),
     (Params(parameters="paper"), "parameters: paper needs neighbours: replace_one, and no unit"),
     (Params(guarantee="groups"), "guarantee: groups needs mechanism.group_size, a whole number from 2 up"),
-    (Params(guarantee="groups", group_size=5, convex=("n <= 3",)),
-     "mechanism.convex and mechanism.parameters are for guarantee: dp"),
+    (Params(guarantee="groups", group_size=5, parameters="paper"),
+     "parameters: paper is of the paper's net: state mechanism.partition: net"),
+    (Params(guarantee="groups", group_size=5, convex=("n < 3",)),
+     "mechanism.convex: it needs exactly one of <=, >= and ="),
     (Params(convex=("n < 3",)), "mechanism.convex: it needs exactly one of <=, >= and ="),
 ])  # fmt: skip
 def test_parameters_that_do_not_go_together_are_refused(params, said):

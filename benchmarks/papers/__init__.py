@@ -1,0 +1,1 @@
+"""The papers' own experiments, made again: one module a paper, its figures beside ours."""
