@@ -81,6 +81,12 @@ def test_tables_that_say_the_same_are_weighted_by_their_variances():
     assert first.sd == pytest.approx((1 / (1 / 9 + 1 / 20)) ** 0.5)
 
 
+def test_a_sum_of_noisy_counts_is_nearer_to_normal_than_one():
+    one, five = known(["a"], (counts("a"), 1.0)), known(["a"], (counts("a", "b"), 1.0))
+    first = (one.codes["a"] == 0).astype(float)
+    assert [found.linear(first).kurtosis for found in (one, five)] == pytest.approx([3.0, 0.6])
+
+
 def test_what_counts_leave_open_is_no_estimate():
     found = known(["a", "c"], (counts("a"), 1.0), (counts("c"), 1.0))
     assert found.linear(((found.codes["a"] == 1) & (found.codes["c"] == 1)).astype(float)) is None
