@@ -167,7 +167,7 @@ def _covered(
         chosen = rng.integers(of_all, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
             real = numbers(own, table)
             error = np.sqrt(sampling_variance(own, table, rng)) if run < 10 else np.full(len(real), np.nan)
@@ -252,7 +252,7 @@ def _from_counts(
         chosen = rng.integers(WHOLE, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
             for found, real in zip(shown.measured(own), numbers(own, table), strict=True):
                 if found is not None:
@@ -296,7 +296,7 @@ def _analyses(given: argparse.Namespace) -> Iterator[Finding]:
         table = Drawn(Table({c.name: codes[c.name] for c in spec.domain}, rows), spec.domain, rows)
         rng = np.random.default_rng(round(1000 * epsilon))
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed)
+        shown = Published(spec, release.outcome, release.known(), release.seed)
         for analysis, text in ANALYSES.items():
             own = Statistic(parse_query(text), spec.domain, spec.stated.relations)
             naive, error = numbers(own, shown.released), np.sqrt(sampling_variance(own, shown.released, rng))

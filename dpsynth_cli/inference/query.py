@@ -18,12 +18,13 @@ from dpsynth_cli.inference.calibration import Calibration
 from dpsynth_cli.inference.honesty import joined_with_others, relations_by, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
-from dpsynth_cli.inference.relations import SUMMED, Known, known
+from dpsynth_cli.inference.relations import SUMMED, Known, known, known_of_blocks
 from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
-from dpsynth_cli.questions import Answer, Floats, Progress, Question, no_progress
+from dpsynth_cli.questions import Floats, Progress, no_progress
 from dpsynth_cli.release.replay import replay
+from dpsynth_cli.release.stream_snapshot import asked_by_block
 from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
@@ -66,7 +67,7 @@ class Published:
         self,
         spec: Spec,
         outcome: Outcome,
-        asked: Sequence[tuple[Question, Answer]],
+        known: Known,
         sampling_seed: int,
         simulated: int = SIMULATIONS,
         seed: int = 0,
@@ -74,7 +75,7 @@ class Published:
     ) -> None:
         self.domain: Domain = outcome.found.domain
         self.declared, self.spec, self.model = spec, spec.found(self.domain), outcome.model
-        self.known: Known = known(asked, self.domain, outcome.model.total)
+        self.known = known
         self.sampling_seed, self.count, self.seed, self.progress = sampling_seed, simulated, seed, progress
 
     @cached_property
@@ -187,11 +188,19 @@ def published(
     """The release of a transcript."""
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
-    asked = [
-        (charge.question, answer)
-        for charge, (_, answer) in zip(outcome.charges, transcript.answers, strict=True)
-    ]
-    return Published(spec, outcome, asked, transcript.header["sampling_seed"], simulated, seed, progress)
+    domain, total, seeded = outcome.found.domain, outcome.model.total, transcript.header["sampling_seed"]
+    if not spec.mechanism.stream:
+        answers = [answer for _, answer in transcript.answers]
+        asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
+        told = known(asked, domain, total)
+    elif spec.params.algorithm == "blocks":
+        told = known_of_blocks(asked_by_block(spec, transcript), domain, total)
+    else:
+        raise UsageError(
+            "this snapshot is of sparse counting, whose counts wait for enough events: their error has no "
+            "known distribution.", "", "Streams by blocks (mechanism.algorithm: blocks) can be queried.",
+        )  # fmt: skip
+    return Published(spec, outcome, told, seeded, simulated, seed, progress)
 
 
 def answer(

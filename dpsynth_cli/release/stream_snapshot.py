@@ -27,13 +27,7 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     """The snapshot's model, and what an event of its release pays over the life of the stream."""
     stream = transcript.header["stream"]
     release = stream["release"]
-    left, parts = list(transcript.answers), []
-    for first, last, count in stream["blocks"]:
-        parts.append((first, last, left[:count]))
-        left = left[count:]
-    if left:
-        raise VerificationError("the transcript has answers that belong to no block.", "")
-    model, bill = model_of(spec, release, stream["clock"], parts)
+    model, bill = model_of(spec, release, stream["clock"], _parts(transcript))
     model = spec.keeper.model(model)
     accountant = accountant_of(spec)
     accountant.charge([charge.price for charge in bill])
@@ -41,6 +35,28 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     facts = {"stream": stream["id"], "release": release, clock: stream["clock"]}
     found = Found(spec.domain, Fraction(0))
     return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
+
+
+def _parts(transcript: Transcript) -> Parts:
+    left, parts = list(transcript.answers), []
+    for first, last, count in transcript.header["stream"]["blocks"]:
+        parts.append((first, last, left[:count]))
+        left = left[count:]
+    if left:
+        raise VerificationError("the transcript has answers that belong to no block.", "")
+    return parts
+
+
+def asked_by_block(spec: Spec, transcript: Transcript) -> list[list[tuple[Question, Answer]]]:
+    """For each block of a snapshot what was asked about its events, and the answers."""
+    found = []
+    for _, last, answers in _parts(transcript):
+        bill = Bill(spec.domain, accountant_of(spec), answers)
+        share = schedule.share(last)
+        online.ask_block(recorded_ask(bill), spec.domain, spec.params, spec.split, share)
+        own = [answer for _, answer in answers]
+        found.append([(charge.question, answer) for charge, answer in zip(bill.charges, own, strict=True)])
+    return found
 
 
 def model_of(spec: Spec, release: int, clock: int, parts: Parts) -> tuple[Model, list[Charge]]:

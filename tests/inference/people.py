@@ -47,7 +47,7 @@ def released(own: Spec, codes: dict[str, np.ndarray], seed: int = 0) -> Simulate
 
 def published(own: Spec, codes: dict[str, np.ndarray], seed: int = 0, simulations: int = 10) -> Published:
     made = released(own, codes, seed)
-    return Published(own, made.outcome, made.asked, made.seed, simulations)
+    return Published(own, made.outcome, made.known(), made.seed, simulations)
 
 
 def statistic(text: str, own: Spec, where: str | None = None) -> Statistic:

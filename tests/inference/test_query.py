@@ -1,5 +1,6 @@
 """Answers of a release: from counts, from weighted rows, and none where nothing was measured."""
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.bootstrap import errors, numbers, sampling_variance
 from dpsynth_cli.inference.calibration import Calibration
 from dpsynth_cli.inference.combine import combine
-from dpsynth_cli.inference.query import Answered
+from dpsynth_cli.inference.query import Answered, Published
 from dpsynth_cli.inference.relations import COUNTED, known
 from dpsynth_cli.inference.replicates import replicate_tables
 from dpsynth_cli.inference.simulate import Drawn, noise
@@ -21,6 +22,11 @@ from tests.inference.people import COLUMNS, people, published, released, spec, s
 
 CODES = people()
 JOINT = spec("joint", 5.0)
+
+
+@cache
+def _release(seed: int) -> Published:
+    return published(JOINT, CODES, seed)
 
 
 def test_a_relation_that_was_counted_is_answered_and_one_that_was_not_is_marked():
@@ -42,7 +48,7 @@ def test_modelled_intervals_hold_over_seeded_releases(text):
     """12 seeded releases, always the same ones: at most one interval in ten may miss (they are of 95 %)."""
     own = statistic(text, JOINT)
     real = numbers(own, table(JOINT, CODES))
-    answers = [published(JOINT, CODES, seed).answer(own.query) for seed in range(12)]
+    answers = [_release(seed).answer(own.query) for seed in range(12)]
     held = [one.low <= x <= one.high for rows in answers for one, x in zip(rows, real, strict=True)]
     assert np.mean(held) >= 0.9
 
