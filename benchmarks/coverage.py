@@ -254,9 +254,9 @@ def _from_counts(
         release = simulated(spec, table, rng)
         shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
-            for found, real in zip(shown.measured(own), numbers(own, table), strict=True):
+            for found, true in zip(shown.measured(own), numbers(own, table), strict=True):
                 if found is not None:
-                    held.setdefault(name, []).append(abs(found.value - real) <= found.width(0.95))
+                    held.setdefault(name, []).append(abs(found.value - true) <= found.width(0.95))
         print(f"{named} release {run + 1}", end="\r", file=sys.stderr)
     for name, inside in held.items():
         yield named | {

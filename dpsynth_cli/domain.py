@@ -20,6 +20,8 @@ GRID = 2**30
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds
+# What numbers may be rounded to, each a multiple of the next: thousands, halves of these, hundreds ...
+STEPS = tuple(Fraction(10) ** k / part for k in range(3, -9, -1) for part in ((1, 2) if k > -8 else (1,)))
 OCTAVES = {"continuous": (-128, 128), "integer": (0, 53)}  # of size 2^k to 2^(k+1): the first k, and the end
 
 
@@ -34,7 +36,9 @@ class Column:
 
     Of a `private` column the steward does not know the bounds, or which of the categories there are: these
     are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
-    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside.
+    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside. The codes
+    of one in `rounding` are the `STEPS` that its values are multiples of. `sought` says whether that is to be
+    found, where the steward says anything about it. One `of` a unit has the same value in all rows of it.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -54,6 +58,9 @@ class Column:
     format: CellFormat = PLAIN
     private: bool = False
     octaves: bool = False
+    rounding: bool = False
+    sought: bool | None = None
+    of: str | None = None
 
     @property
     def categorical(self) -> bool:
@@ -102,6 +109,8 @@ class Column:
         if self.octaves:
             first, end = OCTAVES[self.type]
             return 2 * (end - first) + 1
+        if self.rounding:
+            return len(STEPS) + 1
         if self.grid is not None:
             return round((exact(self.upper) - exact(self.lower)) / self.grid) + 1
         if self.type == "continuous":
@@ -143,13 +152,15 @@ class Impossible:
 @dataclass(frozen=True)
 class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
-    need not be modelled; no row that is released is one."""
+    need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of
+    one unit, of which at most so many are kept; else in one row."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
     rows_hint: int | None = None
     strata: str | None = None
     impossible: tuple[Impossible, ...] = ()
+    unit_rows: int | None = None
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]
@@ -160,6 +171,12 @@ class Domain:
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.columns}
+
+    @property
+    def rows_public(self) -> bool:
+        """Whether neighbours have the same number of rows, so that it is public: a unit that is replaced may
+        have fewer or more."""
+        return self.neighbours == "replace_one" and self.unit_rows is None
 
     @property
     def classes(self) -> int:

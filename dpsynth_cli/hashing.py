@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dpsynth_cli import disk
+
 
 def canonical(document: Any) -> bytes:
     """JSON in ASCII with sorted keys and no spaces, so that equal documents have equal bytes.
@@ -25,7 +27,7 @@ def sha256(data: bytes) -> str:
 def file_sha256(path: Path) -> str:
     """The same of a published file, a piece at a time."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with disk.open_to_read(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

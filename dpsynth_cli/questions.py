@@ -91,7 +91,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Total:
-    """The number of rows. Free and exact under replace_one, unless asked by class."""
+    """The number of rows. Free and exact under replace_one, unless asked by class or for units."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,17 @@ class Misfit:
     expected: tuple[tuple[tuple[int, ...], ...], ...]
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit
+@dataclass(frozen=True)
+class UnitSizes:
+    """How many units of each cell have 1, 2, .. k rows, k being how many are kept at most; rows fastest.
+
+    A unit is in the cell of one of its rows, which its own rows and a secret choose. A sum over units.
+    """
+
+    cells: Cells
+
+
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
 
 
 @dataclass(frozen=True)

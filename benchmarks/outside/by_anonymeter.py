@@ -1,8 +1,9 @@
 """anonymeter: attacks that single rows out, link their halves, or guess a column from the others.
 
-Each figure is the judge's risk: by how much an attack does better on released rows than on as many held-out ones, as a
-part of what was left to gain, cut at 0. "to": the upper end of its 95 % interval. "guess" is the largest risk
-over all columns, so with many columns some luck is in it. "of released" is the rate of success itself, unadjusted.
+Each figure is the judge's risk: by how much an attack does better on released rows than on as many held-out
+ones, as a part of what was left to gain, cut at 0. "to": the upper end of its 95 % interval. "guess" is the
+largest risk over all columns, so with many columns some luck is in it. "of released" is the rate of success
+itself, unadjusted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """mostlyai-qa: accuracy of 1-, 2- and 3-way tables, a discriminator, and distances to the closest record.
 
-"1-way" to "3-way" are 1 less the total variation distance in 10 cells a column: 1 is best, and "most" is what the judge thinks
-can be had of a sample. "AUC" is of telling made rows from released ones by their embeddings: 0.5 is chance. "nearer
-to released": part of the made rows that are; 0.5 is best. "identical": made rows that are one of the released rows.
+"1-way" to "3-way" are 1 less the total variation distance in 10 cells a column: 1 is best, and "most" is
+what the judge thinks can be had of a sample. "AUC" is of telling made rows from released ones by their
+embeddings: 0.5 is chance. "nearer to released": part of the made rows that are; 0.5 is best. "identical":
+made rows that are one of the released rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """SDMetrics: its quality report, new rows, distances to the closest record, and a classifier.
 
-All scores are between 0 and 1, and larger is better. "overfitting": 1 where made rows are no nearer to released rows
-than to held-out ones. "new rows": made rows that no released row matches (numbers within 1 % of it).
-"not told apart": 1 where a logistic regression cannot tell made rows from released ones, 0 where it always can.
+All scores are between 0 and 1, and larger is better. "overfitting": 1 where made rows are no nearer to
+released rows than to held-out ones. "new rows": made rows that no released row matches (numbers within 1 %
+of it). "not told apart": 1 where a logistic regression cannot tell made rows from released ones, 0 where it
+always can.
 """
 
 from __future__ import annotations

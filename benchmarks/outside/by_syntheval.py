@@ -1,8 +1,9 @@
 """SynthEval: Hellinger distances, mixed correlations, and its privacy metrics with held-out rows.
 
-"Hellinger" is the mean over columns and "correlations" the norm of the difference of two matrices: 0 is best. "nearest
-neighbour loss": how much nearer made rows are to released ones than to held-out ones, 0 is best. "hits": made
-rows that are very near to a released one. "membership": F1 of an attack that says who was released; 0.5 is chance.
+"Hellinger" is the mean over columns and "correlations" the norm of the difference of two matrices: 0 is
+best. "nearest neighbour loss": how much nearer made rows are to released ones than to held-out ones, 0 is
+best. "hits": made rows that are very near to a released one. "membership": F1 of an attack that says who
+was released; 0.5 is chance.
 """
 
 from __future__ import annotations

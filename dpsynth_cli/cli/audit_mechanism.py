@@ -50,6 +50,9 @@ def command(
     runs: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Releases of each of the two tables.")
     ] = 2000,
+    transcripts: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help="Of each of the two tables where a run tells most.")
+    ] = 200_000,
     confidence: Annotated[
         float, typer.Option(min=0.5, max=1 - 1e-12, help="That a line's bound holds.")
     ] = 0.9999,
@@ -79,9 +82,8 @@ def command(
                 what = f"{relation.value} {kind.value}"
                 progress(what, 0, releases(mechanism, relation.value, runs))
                 advance = partial(_advance, progress, what)
-                findings.append(
-                    audit(mechanism, relation.value, claim, deltas[kind], runs, confidence, advance)
-                )
+                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts)
+                findings.append(audit(mechanism, *words))
     if plot is not None:
         _write_plot(Path(plot), findings)
     found = {"audits": [finding.as_json() for finding in findings]}
@@ -117,9 +119,12 @@ def _print(findings: list[Finding]) -> None:
     for found in findings:
         claim = f"{found.epsilon:g}" + (f", delta {found.delta:g}" if found.delta else "")
         fit = "" if found.gaussian is None else f"{found.gaussian:.2f}"
-        numbers = [f"{found.lower:.2f}", fit, f"{found.audited / found.epsilon:.0%}", f"{2 * found.runs:,}"]
+        exactly = f"{found.worst.part:.0%}"
+        numbers = [f"{found.lower:.2f}", fit, f"{found.transcripts:.2f}", f"{found.of_claim:.0%}", exactly]
         rows.append([found.neighbours, claim, *numbers, found.pair, found.statistic])
-    head = ["neighbours", "claimed epsilon", "at least", "Gaussian fit", "of the claim", "runs"]
-    print_table([*head, "tables that differ by", "told apart by"], rows)
+    head = ["neighbours", "claimed epsilon", "at least", "Gaussian fit", "by transcripts", "of the claim"]
+    print_table([*head, "by exact loss", "tables that differ by", "told apart by"], rows)
+    one = findings[0]
+    typer.echo(f"A line has {2 * one.runs:,} releases and {2 * one.count:,} transcripts of the worst one.")
     if all(found.holds for found in findings):
         typer.echo(f"No claim is refuted; each bound holds with confidence {findings[0].confidence:g}.")

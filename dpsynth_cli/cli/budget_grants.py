@@ -44,6 +44,14 @@ def grant(
     neighbours: Annotated[
         Neighbours, typer.Option(help="The neighbour relation that the budget is kept under.")
     ] = Neighbours.add_remove,
+    unit: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of privacy.unit, where the budget protects persons with several rows.",
+            show_default=False,
+        ),
+    ] = "",
     allow_groups: Annotated[
         bool, typer.Option("--allow-groups", help="Allow releases without differential privacy beside it.")
     ] = False,
@@ -65,7 +73,7 @@ def grant(
     if delta is not None:
         below_one("delta", delta, NOTHING_GRANTED)
     book = opened(ledger)
-    balance = book.grant(dataset, epsilon, neighbours.value, delta, allow_groups, replace)
+    balance = book.grant(dataset, epsilon, neighbours.value, delta, allow_groups, replace, unit)
     if as_json:
         print_json({"ledger": str(book.path), **balance_json(balance)})
     elif balance.grant is not None and balance.remaining is not None:

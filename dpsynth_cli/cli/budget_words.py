@@ -115,11 +115,13 @@ def balance_json(balance: Balance) -> dict[str, Any]:
             "epsilon": str(granted.epsilon),
             "delta": granted.delta and str(granted.delta),
             "allow_groups": granted.allow_unbounded,
+            **({"unit": granted.protects} if granted.protects else {}),
         },
         **_with_epsilon("charged", granted, balance.charged),
         **_with_epsilon("remaining", granted, balance.remaining),
         "spent": [
             {"currency": unit.currency, "neighbours": unit.neighbours, "amount": str(amount)}
+            | ({"unit": unit.protects} if unit.protects else {})
             for unit, amount in balance.spent.items()
         ],
         "releases": balance.releases,
@@ -138,20 +140,20 @@ def _with_epsilon(key: str, grant: Grant | None, amount: Fraction | None) -> dic
 def said(entry: Entry) -> str:
     """An entry's payload in a few words."""
     from dpsynth_cli.numbers import shown
+    from dpsynth_cli.trusted.ledger.grants import by_unit
 
     payload = entry.payload
+    under = f"under {payload.get('neighbours')}{by_unit(payload.get('unit', ''))}"
     by = f", by {payload['by']}" if payload.get("by") else ""
     if payload.get("currency") == "unbounded":
         return f"no differential privacy{by}"
     if entry.kind == "grant":
         at = f" at delta = {shown(Fraction(payload['delta']))}" if payload["delta"] else ""
         instead = ", instead of what was granted" if payload.get("replace") else ""
-        return f"epsilon = {shown(Fraction(payload['epsilon']))}{at} under {payload['neighbours']}{instead}"
+        return f"epsilon = {shown(Fraction(payload['epsilon']))}{at} {under}{instead}"
     if entry.kind == "reserve":
         at = f" (epsilon {payload['epsilon']} at delta = {payload['delta']})" if payload["delta"] else ""
-        words = (
-            f"{payload['currency']} = {shown(Fraction(payload['amount']))}{at} under {payload['neighbours']}"
-        )
+        words = f"{payload['currency']} = {shown(Fraction(payload['amount']))}{at} {under}"
         return f"{words} ({payload['conversion']}){by}" if payload.get("conversion") else f"{words}{by}"
     if entry.kind == "abort":
         return f"{payload['why']} ({'refunded' if payload['refunded'] else 'not refunded: rows were read'})"

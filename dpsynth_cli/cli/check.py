@@ -19,11 +19,13 @@ from dpsynth_cli.cli.options import (
     Runs,
     Set,
     SpecPath,
+    imagined,
     loaded,
     print_json,
 )
 from dpsynth_cli.cli.problems import show_problems
 from dpsynth_cli.cli.relations import show_broken, show_relations
+from dpsynth_cli.cli.unit_limits import show_cut, show_worth
 
 if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
@@ -70,6 +72,7 @@ def command(
     from dpsynth_cli.release.found import search_advice, search_worth
     from dpsynth_cli.release.junk import unlisted_notes
     from dpsynth_cli.release.relations import in_words
+    from dpsynth_cli.release.unit_worth import unit_limits, unit_worth
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
@@ -83,6 +86,8 @@ def command(
     if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
+        if runs and (unit := unit_worth(wanted, report["imagined_rows"], imagined(wanted, like, n)[0])):
+            report["unit"] = unit
         if found := search_worth(wanted):
             report["search"] = found
             report["notes"].append(search_advice(found))
@@ -99,10 +104,16 @@ def command(
         from dpsynth_cli.release.junk import for_the_steward
         from dpsynth_cli.trusted.rows.problems import count_problems
         from dpsynth_cli.trusted.rows.read import open_scan
+        from dpsynth_cli.trusted.rows.unit_marks import unit_column
+        from dpsynth_cli.trusted.rows.unit_sizes import unit_sizes
 
         asked = outer(wanted.domain)
         with closing(open_scan(wanted.input, asked.columns, wanted.csv)) as scan:
             report["data"] = for_the_steward(count_problems(scan), asked)
+        if wanted.privacy.unit is not None:
+            column = wanted.privacy.unit.column
+            with closing(open_scan(wanted.input, [unit_column(column)], wanted.csv)) as scan:
+                report["data"]["units"] = unit_sizes(scan, column, unit_limits(wanted))
         from dpsynth_cli.evaluate.broken import broken_relations
 
         if broken := broken_relations(wanted):
@@ -122,11 +133,13 @@ def _compared(spec: Spec, option: str | None) -> dict[str, Any]:
     from dpsynth_cli.release.dataset import as_declared
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
     from dpsynth_cli.trusted.rows.read import open_scan
+    from dpsynth_cli.trusted.rows.unit_marks import unit_column
 
     header: dict[str, Any] = {"fits": None, "says": "not compared: the input is not there."}
     if spec.input not in ("", "-") and os.path.exists(spec.input):
         try:
-            with closing(open_scan(spec.input, spec.domain.columns, spec.csv)):
+            unit = () if spec.privacy.unit is None else (unit_column(spec.privacy.unit.column),)
+            with closing(open_scan(spec.input, (*spec.domain.columns, *unit), spec.csv)):
                 header = {"fits": True, "says": f"{spec.input} has all declared columns."}
         except FileError as error:
             header = {"fits": False, "says": f"{error.happened} {error.next_step}".strip()}
@@ -181,9 +194,13 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         console.print(f"note: {note}", markup=False)
     if "charges" in report:
         _show_questions(console, report)
+    if "unit" in report:
+        show_worth(console, report["unit"])
     if "data" in report:
         show_problems(console, report["data"])
         show_broken(console, report["data"].get("relations"))
+        if "units" in report["data"] and spec.privacy.unit is not None:
+            show_cut(console, report["data"]["units"], spec.privacy.unit.column)
 
 
 def _show_questions(console: Any, report: dict[str, Any]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsynth_cli import disk
 from dpsynth_cli.cli.options import (
     Json,
     LedgerPath,
@@ -92,7 +92,7 @@ def push(
     """
     from dpsynth_cli.release import stream
 
-    started = time.time()
+    started = disk.now().timestamp()
     wanted = loaded(spec, strict_set(set_, strict), None, output, rows)
     if publish:
         _check_standard_output(wanted.output, json)

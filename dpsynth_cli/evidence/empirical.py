@@ -1,8 +1,13 @@
 """The empirical audit of one mechanism: which pair of tables and which event show most, and what they prove.
 
-First every pair is run a few hundred times, to find the pair, and for each statistic the event, that tells
-the tables apart best. Then that pair is run afresh, and only these runs count: each event gives a lower bound
-on epsilon, and all of them hold together with the stated confidence.
+Whole releases: first every pair is run a few hundred times, to find the pair, and for each statistic the
+event, that tells the tables apart best. Then that pair is run afresh, and only these runs count: each event
+gives a lower bound on epsilon. They see whatever a release shows, meant or not, but there are never many of
+them.
+
+Transcripts: of the worst run that was found (`worst.py`) the privacy loss is known exactly, and its
+questions are answered again many thousand times (`transcripts.py`). They see far into the tail, where the
+claim is nearly reached. All bounds of a line hold together with the stated confidence.
 """
 
 from __future__ import annotations
@@ -15,16 +20,21 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.evidence import transcripts
 from dpsynth_cli.evidence.bounds import Event, best_event, epsilon_bound, epsilon_of_mu, mu_bound
 from dpsynth_cli.evidence.neighbours import pairs
-from dpsynth_cli.evidence.runs import STATISTICS, Runs, scored
+from dpsynth_cli.evidence.runs import LEARNT, STATISTICS, Runs, scored
 from dpsynth_cli.evidence.streams import bench_of
+from dpsynth_cli.evidence.worst import Worst, within_claim, worst
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Floats
 from dpsynth_cli.trusted.core.accountant import Accountant
+from dpsynth_cli.trusted.core.gaussian import mu_of_rho
+from dpsynth_cli.trusted.noise.words import system_source
 
 RELATIONS = ("add_remove", "replace_one")
 LEAST_PILOT = 300  # runs of each table
+TRANSCRIPTS = 200_000  # of each of the two worst tables
 Advance = Callable[[int], None]
 
 
@@ -32,8 +42,10 @@ Advance = Callable[[int], None]
 class Finding:
     """What an audit proved, about one mechanism under one relation in one currency.
 
-    `lower` is the bound on epsilon that needs no assumption; `gaussian`, where there is a delta, the one that
-    takes the noise for Gaussian. `curve` is, for every threshold of the likelihood, how often the table
+    `lower` is the bound on epsilon that needs no assumption; `gaussian`, where there is a delta, the one
+    that takes the noise for Gaussian. Both are by whole releases; `transcripts` is by those of the worst
+    run alone, with its mu where there is a delta, and `loss` the most that these can tell, exactly: of
+    epsilon, or of mu squared. `curve` is, for every threshold of the likelihood, how often the table
     without the row and the one with it passed.
     """
 
@@ -48,15 +60,27 @@ class Finding:
     runs: int
     confidence: float
     curve: tuple[Floats, Floats]
+    worst: Worst
+    count: int
+    transcripts: float
+    mu: float | None
 
     @property
     def audited(self) -> float:
-        """The best lower bound."""
-        return max(self.lower, self.gaussian or 0.0)
+        """The best lower bound on epsilon."""
+        return max(self.lower, self.gaussian or 0.0, self.transcripts)
+
+    @property
+    def of_claim(self) -> float:
+        """How near the claim it is: of epsilon, or of mu where the noise is Gaussian."""
+        if self.mu is None:
+            return self.audited / self.epsilon
+        return self.mu / float(mu_of_rho(self.worst.bench.budget.total))
 
     @property
     def holds(self) -> bool:
-        return self.audited <= self.epsilon
+        within = within_claim(self.worst.loss, self.worst.bench.budget)
+        return within and self.audited <= self.epsilon and self.of_claim <= 1
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -66,6 +90,15 @@ class Finding:
             "audited_lower_bound": self.audited,
             "clopper_pearson": self.lower,
             "gaussian_fit": self.gaussian,
+            "transcripts": {
+                "at_least": self.transcripts,
+                "mu_at_least": self.mu,
+                "exactly": self.worst.part,
+                "tables": self.worst.bench.pair.name,
+                "split": self.worst.bench.split,
+                "count": self.count,
+            },
+            "of_claim": self.of_claim,
             "holds": self.holds,
             "tables": self.pair,
             "statistic": self.statistic,
@@ -82,11 +115,15 @@ def audit(
     runs: int,
     confidence: float,
     progress: Advance = lambda done: None,
+    count: int = TRANSCRIPTS,
 ) -> Finding:
-    """Search for evidence against the claim; `runs` releases of each of two tables count."""
+    """Search for evidence against the claim; `runs` releases and `count` transcripts of each of two tables
+    count."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
-    alpha = (1 - confidence) / (len(STATISTICS) * (2 if gaussian else 1))
+    # One part for each statistic of releases, and one for transcripts; each bounds mu, too, if that is
+    # asked for.
+    alpha = (1 - confidence) / ((len(STATISTICS) + 1) * (2 if gaussian else 1))
     params = mechanism.params()
 
     # The pair of tables, and of each statistic the event, that show most.
@@ -96,7 +133,7 @@ def audit(
     pilot = pilot_runs(runs)
     best, found = -1.0, None
     for pair in tried:
-        bench = bench_of(mechanism, params, pair, budget)
+        bench = bench_of(mechanism, params, pair, budget, dict(mechanism.stages))
         before = bench.runs(0, pilot, progress), bench.runs(1, pilot, progress)
         numbers = [_numbers(each, before, pilot // 2) for each in before]
         events = {
@@ -120,6 +157,20 @@ def audit(
         for name in STATISTICS
     }
     statistic = max(STATISTICS, key=lambda name: max(proved[name]))
+
+    # Transcripts of the worst run, again and again.
+    found_worst = worst(mechanism, params, neighbours, budget)
+    by_transcripts, mu = transcripts.proved(
+        found_worst.told,
+        found_worst.bench.pair.omega,
+        count,
+        small,
+        alpha * (2 if gaussian else 1),
+        gaussian,
+        system_source(),
+    )
+    if gaussian:
+        by_transcripts = max(by_transcripts, epsilon_of_mu(mu, small))
     return Finding(
         mechanism.name,
         neighbours,
@@ -132,6 +183,10 @@ def audit(
         runs,
         confidence,
         _curve(*(each["likelihood"] for each in fresh)),
+        found_worst,
+        count,
+        by_transcripts,
+        mu if gaussian else None,
     )
 
 
@@ -146,11 +201,13 @@ def releases(mechanism: Mechanism, neighbours: str, runs: int) -> int:
 
 
 def _numbers(runs: Runs, before: tuple[Runs, Runs], learnt: int) -> dict[str, Floats]:
-    """The statistics of runs; choices are scored by the first so many of the earlier runs."""
-    scores = scored(runs.choices, before[0].choices[:learnt], before[1].choices[:learnt])
-    if runs in before:  # those that taught the score must not be judged by it
-        scores[:learnt] = 0.0
-    return runs.numbers | {STATISTICS[-1]: scores}
+    """The statistics of runs; marks are scored by the first so many of the earlier runs."""
+    found = dict(runs.numbers)
+    for name in LEARNT:
+        found[name] = scored(runs.marks[name], before[0].marks[name][:learnt], before[1].marks[name][:learnt])
+        if runs in before:  # those that taught the score must not be judged by it
+            found[name][:learnt] = 0.0
+    return found
 
 
 def _epsilon(shown: list[tuple[float, Event]], delta: float) -> float:

@@ -35,6 +35,7 @@ class Pair:
     name: str
     omega: Domain
     row: Row
+    usual: tuple[Row, int]  # the rows that both have, and how many
     tables: tuple[dict[str, Ints], dict[str, Ints]]
 
 
@@ -52,6 +53,7 @@ def _added() -> Iterator[Pair]:
     yield _pair("a row in an empty cell at the boundary", one, (0,), FEW, (3,))
     yield _pair("one more of many alike: n and n + 1", one, (0,), FEW, (0,))
     yield _pair("the first row: 0 and 1", one, (0,), 0, (3,))
+    yield _pair("a count at the end of a byte: 127 and 128", one, (3,), 127, (3,))
     yield _pair("the opposite corner of two columns", two, (0, 0), MANY, (3, 1))
     yield _pair("a missing value and a new category", gaps, (0, 0), FEW, (4, 2))
     yield _pair("the first of its class", label, (0, 0), MANY, (3, 1))
@@ -73,7 +75,13 @@ def _replaced() -> Iterator[Pair]:
 def _pair(name: str, omega: Domain, usual: Row, rows: int, extra: Row, instead: Row | None = None) -> Pair:
     with_row = [usual] * rows + [extra]
     without = [usual] * rows + ([instead] if instead is not None else [])
-    return Pair(name, omega, extra, (_table(omega, with_row), _table(omega, without)))
+    return Pair(name, omega, extra, (usual, rows), (_table(omega, with_row), _table(omega, without)))
+
+
+def with_rows(pair: Pair, extra: Row, instead: Row | None) -> Pair:
+    """Tables of the same kind that differ by these rows."""
+    words = f"{extra}" if instead is None else f"{extra} instead of {instead}"
+    return _pair(f"{pair.name}: the row {words}", pair.omega, *pair.usual, extra, instead)
 
 
 def _table(omega: Domain, rows: list[Row]) -> dict[str, Ints]:

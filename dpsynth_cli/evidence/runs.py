@@ -8,15 +8,17 @@ audit unsound; a good choice makes it sharp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.evidence.likelihood import Told, log_ratio
 from dpsynth_cli.evidence.neighbours import Pair
 from dpsynth_cli.mechanisms.registry import Mechanism
-from dpsynth_cli.questions import Answer, Floats, Ints, Model, Question
+from dpsynth_cli.questions import Floats, Ints, Model, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import InMemory, open_curator
@@ -25,19 +27,21 @@ from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.sums.tally import Tally
 
 MOST_ROWS = 50  # drawn of each release
-STATISTICS = ("likelihood", "order of the noise", "rows", "rows like that one", "questions and choices")
+NUMBERS = ("likelihood", "order of the noise", "rows", "rows like that one")
+LEARNT = ("questions and choices", "last digits")  # no numbers: scored by how often they came
+STATISTICS = NUMBERS + LEARNT
 
 
-# An answer with the exact sums of both tables, for each; the questions; the model.
-Released = tuple[list[tuple[Answer, Ints, Ints]], tuple[Any, ...], Model]
+# The answers, the questions, the model.
+Released = tuple[list[Told], tuple[Any, ...], Model]
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Statistics of many runs of one table, a number a run; and what each run asked and chose."""
+    """Statistics of many runs of one table: a number a run, or something that can only be recognised."""
 
     numbers: dict[str, Floats]
-    choices: list[int]
+    marks: dict[str, list[int]]
 
 
 @dataclass
@@ -48,6 +52,7 @@ class Bench:
     params: Any
     pair: Pair
     budget: Accountant
+    split: dict[str, float]
     known: dict[Question, tuple[Ints, Ints]] = field(default_factory=dict)
 
     def runs(self, table: int, count: int, progress: Callable[[int], None] = lambda done: None) -> Runs:
@@ -57,23 +62,27 @@ class Bench:
         for _ in range(count):
             kept.append(self._once(table, rng))
             progress(1)
-        numbers = np.array([each[0] for each in kept], np.float64).reshape(count, len(STATISTICS) - 1)
-        return Runs(dict(zip(STATISTICS, numbers.T, strict=False)), [each[1] for each in kept])
+        numbers = np.array([each[0] for each in kept], np.float64).reshape(count, len(NUMBERS))
+        marks = {name: [each[1][i] for each in kept] for i, name in enumerate(LEARNT)}
+        return Runs(dict(zip(NUMBERS, numbers.T, strict=True)), marks)
 
-    def _once(self, table: int, rng: np.random.Generator) -> tuple[tuple[float, ...], int]:
+    def _once(self, table: int, rng: np.random.Generator) -> tuple[tuple[float, ...], tuple[int, ...]]:
         seen, asked, model = self.release(table)
-        likelihood = sum(log_ratio(*each) for each in seen)
-        order = sum(int((np.diff(answer.values - first) < 0).sum()) for answer, first, _ in seen)
+        likelihood = sum(log_ratio(each) for each in seen)
+        order = sum(int((np.diff(each.answer.values - each.first) < 0).sum()) for each in seen)
         numbers = (likelihood, float(order), float(model.total), float(self._alike(model, rng)))
-        return numbers, hash((asked, _chosen(model.facts)))
+        return numbers, (hash((asked, _chosen(model.facts))), hash(_last_digits(seen)))
 
     def release(self, table: int) -> Released:
         """One release of a table."""
         journal = InMemory()
         bill = Bill(self.pair.omega, replace(self.budget))
         ask = open_curator(_OneTable(self, table), bill, system_source(), journal)
-        model = self.mechanism.run(ask, self.pair.omega, self.params, self.mechanism.stages)
-        seen = [(answer, *self.exact(question)) for question, answer in journal.answers]
+        model = self.mechanism.run(ask, self.pair.omega, self.params, self.split)
+        seen = [
+            Told(charge, answer, *self.exact(question))
+            for charge, (question, answer) in zip(bill.charges, journal.answers, strict=True)
+        ]
         # What was expected follows from the answers: with it no two runs would be alike.
         return seen, tuple(tables_only(question) for question, _ in journal.answers), model
 
@@ -112,29 +121,15 @@ class _OneTable:
         return [self.bench.exact(question)[self.table] for question in questions]
 
 
-def log_ratio(answer: Answer, first: Ints, second: Ints) -> float:
-    """How much likelier the answer is with the first table's sums than with the second's, by the noise that
-    it claims to have: the best test there is, if the claim is true."""
-    one, other = (answer.values - exact.astype(np.float64) for exact in (first, second))
-    if answer.noise == "none":
-        return 1e6 * float(np.sign(np.abs(other).sum() - np.abs(one).sum()))
-    if answer.noise == "discrete_laplace":
-        return float((np.abs(other) - np.abs(one)).sum()) / (answer.sd / 2**0.5)
-    if answer.noise == "discrete_cube":
-        moved, ends = 0.0, np.cumsum(answer.lengths)[:-1]
-        for near, far in zip(np.split(one, ends), np.split(other, ends), strict=True):
-            scale = answer.sd / ((len(near) + 1) * (len(near) + 2) / 3) ** 0.5
-            moved += float(np.abs(far).max() - np.abs(near).max()) / scale
-        return moved
-    # Gaussian: a fair test also where the variance is not the same for all integers.
-    return float((other**2 - one**2).sum()) / (2 * answer.sd**2)
+def scored(marks: Sequence[int], first: Sequence[int], second: Sequence[int]) -> Floats:
+    """Marks as numbers: how much more often the first table's earlier runs had them."""
+    one, other = Counter(first), Counter(second)
+    return np.array([np.log((one[mark] + 1) / (other[mark] + 1)) for mark in marks], np.float64)
 
 
-def scored(choices: Iterable[int], first: Sequence[int], second: Sequence[int]) -> Floats:
-    """Choices as numbers: how much more often the first table's earlier runs made them."""
-    known = {choice: np.log((first.count(choice) + 1) / (second.count(choice) + 1)) for choice in set(first)}
-    known |= {choice: np.log(1 / (second.count(choice) + 1)) for choice in set(second) - set(first)}
-    return np.array([known.get(choice, 0.0) for choice in choices], np.float64)
+def _last_digits(seen: Sequence[Told]) -> tuple[int, ...]:
+    """Of each answer, whether the first integer that the row moves is odd."""
+    return tuple(int(each.answer.values[at] & 1) for each in seen for at in np.flatnonzero(each.moved)[:1])
 
 
 def _chosen(facts: Any) -> Any:

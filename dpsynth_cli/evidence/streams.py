@@ -7,16 +7,19 @@ third. Everything that three snapshots are made of is published, so all of it ma
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.evidence.likelihood import Told
 from dpsynth_cli.evidence.runs import Bench, Released
-from dpsynth_cli.questions import Answer, Ints
+from dpsynth_cli.questions import Answer, CellCounts, Cells, Question
 from dpsynth_cli.release.stream_snapshot import model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Privacy, Spec, from_document
+from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream.state import StreamState
 
@@ -41,7 +44,7 @@ class StreamBench(Bench):
         privacy: Privacy = replace(
             plain.privacy, epsilon=self.budget.epsilon, delta=delta, neighbours=self.pair.omega.neighbours
         )
-        return replace(plain, privacy=privacy, params=self.params, domain=self.pair.omega)
+        return replace(plain, privacy=privacy, params=self.params, split=self.split, domain=self.pair.omega)
 
     @cached_property
     def pushes(self) -> tuple[list[Leaves], list[Leaves]]:
@@ -52,27 +55,31 @@ class StreamBench(Bench):
 
     def release(self, table: int) -> Released:
         state = StreamState("", "", {}, 0)
-        seen: list[tuple[Answer, Ints, Ints]] = []
+        seen: list[Told] = []
         asked: list[Any] = []
         for number, rows in enumerate(self.pushes[table]):
             known = {block[:2] for block in state.blocks}
             advance(state, self.spec, rows, str(number), DAY)
             for first, last, answers in state.blocks:
                 if (first, last) not in known:
-                    seen += [(answer, *self._counted(first, last, answer)) for _, answer in answers]
+                    seen += [self._told(first, last, question, answer) for question, answer in answers]
                     asked += [(first, last, str(question)) for question, _ in answers]
         number, clock = state.release["number"], state.release["clock"]
         return seen, tuple(asked), model_of(self.spec, number, clock, state.blocks)[0]
 
-    def _counted(self, first: int, last: int, answer: Answer) -> tuple[Ints, Ints]:
-        """The exact counts of both tables, for the pushes of a block: each of them is a release."""
+    def _told(self, first: int, last: int, question: Any, answer: Answer) -> Told:
+        """An answer with the exact counts of both tables, for the pushes of a block: each of them is a
+        release."""
         level = (len(answer.values) - 1).bit_length()
         depth = len(stream_of(self.spec).partition.order or ())
         one, other = (
             np.sum([rows.level(depth, level) for rows in pushes[first - 1 : last]], axis=0)
             for pushes in self.pushes
         )
-        return one, other
+        # Any partition has the price of one: a stream asks for counts only.
+        asked = Question(question["step"], CellCounts(Cells(())), Fraction(question["share"]))
+        charge = charge_for(asked, self.pair.omega, self.budget)
+        return Told(replace(charge, lengths=answer.lengths), answer, one, other)
 
     def _leaves(self, table: int, cut: slice) -> Leaves:
         gathered = Gathered(stream_of(self.spec).partition, self.pair.omega)

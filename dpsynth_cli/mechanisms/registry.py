@@ -22,7 +22,8 @@ class Mechanism:
     (l_inf in the unit cube) at a pure epsilon and n rows, with its constants, or None. One with `stream`
     takes its rows push by push (`dpsynth stream`); its `run` is only what the first push would ask.
     `private` says whether the parameters ask for a differentially private release; where they do not, `run`
-    is never called (see `release/groups.py`).
+    is never called (see `release/groups.py`). One that `rounds` is better where it knows what numbers are
+    rounded to, so that is found first.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Mechanism:
         default=lambda domain, params, epsilon, n: None
     )
     stream: bool = False
+    rounds: bool = False
     private: Callable[[Any], bool] = field(default=lambda params: True)
 
 

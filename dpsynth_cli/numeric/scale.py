@@ -23,12 +23,16 @@ HEIGHT = 2**24  # of the whole scale: as many halvings as anybody asks for
 
 @dataclass(frozen=True)
 class Scale:
-    """The values 0 .. size-1, and `size` for missing where nullable; codes `knots` are at `heights`."""
+    """The values 0 .. size-1, and `size` for missing where nullable; codes `knots` are at `heights`.
+
+    `spike`: the few codes, from .. up to, that most rows have, where these are not the focus.
+    """
 
     size: int
     nullable: bool
     knots: tuple[int, ...]
     heights: tuple[int, ...]
+    spike: tuple[int, int] | None = None
 
     @classmethod
     def even(cls, size: int, nullable: bool) -> Scale:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import replace
-from glob import escape, glob
+from glob import escape
+from pathlib import Path
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.transcript import PartialTranscript
@@ -46,7 +47,7 @@ def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Part
                 )
             known = one.input_is(here)
             if not request.resume and known != "same" and _in_place(files, ledger, one):
-                one.path.unlink(missing_ok=True)  # a crash came after the last step, and this is another run
+                disk.remove(one.path)  # a crash came after the last step, and this is another run
                 continue
             if request.resume or one.state == "committed" or known == "same":
                 return _reopened(files, one)
@@ -61,7 +62,7 @@ def going_on(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Part
     if any(one.running and one.input_is(here) != "other" for one in same) and not request.again:
         raise _being_made(files)
     for one in left:
-        if not one.running and one.path.exists():
+        if not one.running and disk.exists(one.path):
             request.say(explained(one))
     return None
 
@@ -89,10 +90,10 @@ def _days(dated: str) -> list[str]:
     """The days that have something unfinished beside the output of that day, in order."""
     first, *others = map(re.escape, os.path.splitext(dated)[0].split(DATE))
     form = re.compile(first + r"(?P<day>\d{4}-\d\d-\d\d)" + "(?P=day)".join(others))
-    folders = glob("????-??-??".join(map(escape, os.path.dirname(dated).split(DATE))) or ".")
+    folders = disk.matching("????-??-??".join(map(escape, os.path.dirname(dated).split(DATE))) or ".")
     found = set()
     for folder in folders:
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        for name in disk.names(Path(folder)):
             partial = PARTIAL.fullmatch(name)
             of = os.path.join(folder if os.path.dirname(dated) else "", partial["stem"]) if partial else ""
             if match := form.fullmatch(of):
@@ -113,10 +114,10 @@ def refuse_begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> 
 def _reopened(files: Files, one: Left) -> PartialTranscript:
     """Locked for this process. Somebody who only looks, such as `dpsynth status`, has it for a moment."""
     for _ in range(20):
-        partial = PartialTranscript.reopen(one.path) if one.path.exists() else None
+        partial = PartialTranscript.reopen(one.path) if disk.exists(one.path) else None
         if partial is not None:
             return partial
-        time.sleep(0.01)
+        disk.sleep(0.01)
     raise _being_made(files)
 
 

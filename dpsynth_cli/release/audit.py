@@ -13,7 +13,7 @@ from typing import Any
 
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.numbers import exact
-from dpsynth_cli.release.profile import allows, profile
+from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
@@ -29,6 +29,14 @@ TABLE = {
     "add_remove": "adding or removing any one row of the input table",
     "replace_one": "replacing any one row of the input table by another (the number of rows is public)",
 }
+UNITS = {
+    "add_remove": "adding or removing all rows of any one {column}, however many there are,",
+    "replace_one": "replacing all rows of any one {column} by any others, of any number,",
+}
+ONE_UNIT = (
+    " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
+    "rows of a unit were used, chosen by a secret key and the unit's own rows."
+)
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
     "replace_one": "replacing any one row of any push by another, of the same or of another push,",
@@ -65,7 +73,13 @@ def guarantee(spec: Spec) -> dict[str, Any]:
     if spec.mechanism.stream:
         what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
         changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
-    change = changes[privacy.neighbours]
+    change, explained, about = changes[privacy.neighbours], "", dict[str, Any]()
+    if privacy.unit is not None:
+        column, rows = privacy.unit.column, privacy.unit.rows
+        unit = f"one unit, all rows of one {column}"
+        change = UNITS[privacy.neighbours].format(column=column)
+        explained = ONE_UNIT.format(column=column, rows=rows)
+        about = {"unit_column": column, "unit_rows": rows}
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -80,10 +94,11 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         "delta": delta,
         "neighbours": privacy.neighbours,
         "unit": unit,
+        **about,
         "statement": (
             f"{what} {kind}: {change} changes the probability of any outcome by a factor of at "
             f"most e^{epsilon}{slack}. The unit of protection is {unit}; the guarantee assumes that "
-            f"AES-256 cannot be told from random bits.{MULTILINE if spec.csv.multiline else ''}"
+            f"AES-256 cannot be told from random bits.{explained}{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
 
@@ -181,7 +196,7 @@ def warnings(spec: Spec) -> list[str]:
     epsilon, delta, rows = spec.privacy.epsilon, spec.privacy.delta, spec.domain.rows_hint
     found = []
     if epsilon is not None and epsilon > LARGE_EPSILON:
-        weak = "is large, and protects a row little or not at all"
+        weak = f"is large, and protects a {protected(spec.privacy)} little or not at all"
         found.append(f"epsilon = {exact(epsilon)} {weak}: {allows(spec.privacy)}")
     if delta is None:
         return found
@@ -189,8 +204,8 @@ def warnings(spec: Spec) -> list[str]:
     if delta > LARGE_DELTA or too_many:
         beyond = f" With about {rows:,} rows it is above one over their number." if too_many else ""
         found.append(
-            f"delta = {exact(delta)} is large: with about that chance a row may be told outright. It should "
-            f"be far below one over the number of rows.{beyond}"
+            f"delta = {exact(delta)} is large: with about that chance a {protected(spec.privacy)} may be "
+            f"told outright. It should be far below one over the number of rows.{beyond}"
         )
     return found
 

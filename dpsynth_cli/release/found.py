@@ -20,7 +20,8 @@ from dpsynth_cli.trusted.core.prices import charge_for
 
 def found_columns(found: Found) -> dict[str, Any]:
     """The columns as a spec would declare them, what finding them took, and how far it can be trusted."""
-    columns = {name: column_document(found.domain[name]) for name in found.facts["sure"]}
+    names = {*found.facts.get("sure", ()), *found.facts.get("steps", ())}
+    columns = {column.name: column_document(column) for column in found.domain if column.name in names}
     return dict(found.facts) | {"columns": columns}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -32,6 +33,7 @@ from dpsynth_cli.spec.spec import Spec, public_document
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.ledger.chain import NoLedger
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.unit_marks import fresh_key
 
 Closable = TypeVar("Closable", "Journal", PartialTranscript)
 
@@ -64,13 +66,13 @@ class Journal:
                     },
                 }
                 with closing_on_failure(
-                    PartialTranscript.create(path, header, request.private(spec))
+                    PartialTranscript.create(path, header, request.private(spec) | _unit_key(spec))
                 ) as made:
                     return cls(spec.privacy.dataset, ledger, made)
         except BaseException:
             with suppress(DpsynthError):
                 if ledger.state(release_id) == "aborted":  # it was given back
-                    path.unlink(missing_ok=True)
+                    disk.remove(path)
             raise
 
     @classmethod
@@ -79,11 +81,14 @@ class Journal:
         partial = going_on(spec, files, ledger, request)
         if partial is None:
             return None
-        with (
-            closing_on_failure(partial),
-            refunding(spec, ledger, partial.header["release"]["id"]),
-        ):
-            return cls(spec.privacy.dataset, ledger, partial)
+        release_id = partial.header["release"]["id"]
+        with closing_on_failure(partial):
+            if partial.answers and ledger.state(release_id) == "reserved":
+                ledger.drawn(release_id)  # the ledger is an older copy: rows were read all the same
+        with closing_on_failure(partial), refunding(spec, ledger, release_id):
+            journal = cls(spec.privacy.dataset, ledger, partial)
+            journal._note_the_rest()
+            return journal
 
     @property
     def release_id(self) -> str:
@@ -98,6 +103,11 @@ class Journal:
     def seed(self) -> int:
         """Of what is drawn after the noise."""
         return int(self._partial.header["sampling_seed"])
+
+    @property
+    def unit_key(self) -> str:
+        """The secret that says which rows of a unit are kept: the same ones when it goes on after a crash."""
+        return str(self._partial.private["unit_key"])
 
     @property
     def answers(self) -> Sequence[tuple[Any, Answer]]:
@@ -122,8 +132,7 @@ class Journal:
         question ever gets a second answer."""
         for charge, answer in zip(charges, answers, strict=True):
             self._partial.record(charge.question, answer)
-        payload = self._note(len(self._partial.answers))
-        self._noted = self._ledger.note(self._dataset, self.release_id, payload, follows=self._noted).number
+        self._note_all()
 
     def transcript(self) -> Transcript:
         """All of it, as it will be published."""
@@ -145,6 +154,18 @@ class Journal:
     def close(self) -> None:
         self._partial.close()
 
+    def _note_all(self) -> None:
+        payload = self._note(len(self._partial.answers))
+        self._noted = self._ledger.note(self._dataset, self.release_id, payload, follows=self._noted).number
+
+    def _note_the_rest(self) -> None:
+        """Note answers that were on the disk, and not in the ledger, when their process died: before the
+        mechanism sees them, so that an older copy cannot get others."""
+        last = self._ledger.last_note(self.release_id)
+        known = last.payload["answers"] if last else 0
+        if len(self.answers) > known and self._ledger.state(self.release_id) == "drawn":
+            self._note_all()
+
     def _note(self, count: int) -> dict[str, Any]:
         return {"answers": count, "sha256": self._partial.digest(count)}
 
@@ -161,6 +182,11 @@ class Journal:
                 "Go on with the newest copy; answers are never drawn a second time.",
             )
         return last.number
+
+
+def _unit_key(spec: Spec) -> dict[str, str]:
+    """A fresh secret where units are protected: in the partial alone, and gone with it."""
+    return {} if spec.privacy.unit is None else {"unit_key": fresh_key()}
 
 
 @contextmanager

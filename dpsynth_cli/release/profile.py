@@ -13,18 +13,24 @@ from dpsynth_cli.trusted.core import gaussian
 DELTAS = tuple(f"1e-{digits}" for digits in (3, 4, 5, 6, 7, 8, 9, 12))
 FALSE_POSITIVES = (0.001, 0.01, 0.05)
 MEANING = (
-    "the most often that anybody who suspects one row in the table, and knows all the others, can be right "
-    "about it when it is there, with a test that is wrong this often when it is not"
+    "the most often that anybody who suspects one {protected} in the table, and knows all the others, can be "
+    "right about it when it is there, with a test that is wrong this often when it is not"
 )
+
+
+def protected(privacy: Privacy) -> str:
+    """What the guarantee is about, in a word."""
+    return "row" if privacy.unit is None else "unit"
 
 
 def profile(privacy: Privacy) -> dict[str, Any]:
     """The whole guarantee, from the spec alone; every epsilon rounded up."""
     attack: list[dict[str, Any]] = [{"false_positives": rate} for rate in FALSE_POSITIVES]
+    meaning = MEANING.format(protected=protected(privacy))
     if privacy.delta is None:
         for line in attack:
             line["true_positives"] = _rounded_up(pure_power(float(privacy.budget), line["false_positives"]))
-        return {"attack": attack, "meaning": MEANING}
+        return {"attack": attack, "meaning": meaning}
     rho = gaussian.rho_of_epsilon(privacy.budget, privacy.delta)
     for line in attack:
         line["true_positives"] = _rounded_up(gaussian.power(rho, line["false_positives"]))
@@ -32,7 +38,7 @@ def profile(privacy: Privacy) -> dict[str, Any]:
         "mu": exact(gaussian.mu_of_rho(rho)),
         "epsilon_at_delta": {at: exact(gaussian.epsilon_of_rho(rho, Fraction(at))) for at in DELTAS},
         "attack": attack,
-        "meaning": MEANING,
+        "meaning": meaning,
     }
 
 
@@ -48,12 +54,12 @@ def allows(privacy: Privacy) -> str:
     slack = "" if privacy.delta is None else f", but for a chance of {exact(privacy.delta)}"
     line = next(line for line in profile(privacy)["attack"] if line["false_positives"] == 0.01)
     change = {
-        "add_remove": "about a row that is not there finds one that is there",
-        "replace_one": "about what a row says finds what it says",
+        "add_remove": f"about a {protected(privacy)} that is not there finds one that is there",
+        "replace_one": f"about what a {protected(privacy)} says finds what it says",
     }[privacy.neighbours]
     return (
-        f"odds of 1 to 1 about one row become at most {factor} to 1{slack}; a test that is wrong 1 % of the "
-        f"time {change} at most {100 * line['true_positives']:.3g} % of the time."
+        f"odds of 1 to 1 about one {protected(privacy)} become at most {factor} to 1{slack}; a test that "
+        f"is wrong 1 % of the time {change} at most {100 * line['true_positives']:.3g} % of the time."
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsynth_cli.disk import lock
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.hashing import file_sha256, sha256
 from dpsynth_cli.release import replaced
@@ -66,19 +65,17 @@ class Files:
         return self.folder / f"{self.stem}.intoto.jsonl"
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
-        """The folder, for one process at a time; its descriptor."""
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            lock(folder)
-            yield folder
-        finally:
-            os.close(folder)
+    def locked(self) -> Iterator[None]:
+        """The folder, for one process at a time."""
+        with disk.locked_folder(self.folder):
+            yield
 
     def hashes(self) -> dict[str, str]:
         """The SHA-256 of the published files that are under their names, as the ledger records them."""
         named = {"output": self.output, "public_audit": self.public_audit, "transcript": self.transcript}
-        return {key: file_sha256(path) for key, path in named.items() if path is not None and path.exists()}
+        return {
+            key: file_sha256(path) for key, path in named.items() if path is not None and disk.exists(path)
+        }
 
     def named(self, transcript: bool = True) -> dict[str, str]:
         """For the receipt and the steward's audit."""
@@ -92,23 +89,23 @@ class Files:
     def check_writable(self) -> None:
         """Fail now, before anything is charged, if the folder cannot take files."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            probe = self.folder / f".{self.stem}.{os.getpid()}.probe"
-            probe.touch()
-            probe.unlink()
+            disk.make_folder(self.folder)
+            probe = self.folder / f".{self.stem}.{disk.process()}.probe"
+            disk.create(probe).close()
+            disk.remove(probe)
         except OSError as error:
             raise FileError(
                 f"cannot write to {self.folder}: {error.strerror}.",
                 next_step="Choose another folder with --output.",
             ) from None
         self._check_own()
-        if self.output is not None and self.output.is_dir():
+        if self.output is not None and disk.is_folder(self.output):
             raise FileError(f"the output {self.output} is a folder.", next_step="Name a file with --output.")
 
     def _check_own(self) -> None:
         """Refuse to put this release's transcript and audit over those of another table."""
         try:
-            other = json.loads(self.public_audit.read_bytes())["output"]["file"]
+            other = json.loads(disk.read(self.public_audit))["output"]["file"]
         except (OSError, ValueError, KeyError, TypeError):
             return
         if other != self.output_name:
@@ -120,13 +117,14 @@ class Files:
 
 def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a document under its name in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{disk.process()}.tmp")
     try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        with disk.create(temporary, mode) as file:
             file.write(data)
-        os.replace(temporary, path)
+            disk.sync(file)
+        disk.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        disk.remove(temporary)
         raise FileError(f"cannot write {path}: {error.strerror}.", "", "Choose another place.") from None
 
 
@@ -157,25 +155,24 @@ def publish(
         hashes["transcript"] = sha256(transcript)
     waiting: dict[Path, Path] = {}
     try:
-        with files.locked() as folder:
+        with files.locked():
             for path, (data, mode) in documents.items():
                 temporary = path.with_name(f".{path.name}.{release_id}.tmp")
                 waiting[temporary] = path
-                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+                with disk.create(temporary, mode) as file:
                     file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.utime(temporary, (dated, dated))
+                    disk.sync(file)
+                disk.set_modified(temporary, dated)
             record(hashes)
             if keeps:
                 replaced.keep(files, release_id)
             if transcript is None:
-                files.transcript.unlink(missing_ok=True)
+                disk.remove(files.transcript)
             for temporary, path in waiting.items():
-                os.replace(temporary, path)
-            os.fsync(folder)
+                disk.replace(temporary, path)
+            disk.sync_folder(files.folder)
             pending.publish(dated)
     finally:
         pending.discard()
         for temporary in waiting:
-            temporary.unlink(missing_ok=True)
+            disk.remove(temporary)

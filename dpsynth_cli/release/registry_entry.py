@@ -52,9 +52,22 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "replace_one": "Adjacent tables have the same number of rows and differ in the values of one of them "
         "(bounded). The number of rows is public.",
     }[guarantee["neighbours"]]
+    column, details = guarantee.get("unit_column"), "A person with several rows is protected row by row."
+    if column is not None:
+        unit = {
+            "add_remove": f"Adjacent tables differ by all rows of one {column}, which are in one of them "
+            "only.",
+            "replace_one": f"Adjacent tables differ in all rows of one {column}, which are any others in "
+            "one of them.",
+        }[guarantee["neighbours"]]
+        details = (
+            f"Rows without a {column} are one unit. At most {guarantee['unit_rows']} rows of a unit are "
+            "used, chosen by a secret key and the unit's own rows. The number of rows and of units is "
+            "private."
+        )
     unprotected = (
         "The number of rows."
-        if guarantee["neighbours"] == "replace_one"
+        if guarantee["neighbours"] == "replace_one" and column is None
         else "No quantity of the real table."
     )
     stream = mechanisms()[audit["mechanism"]["name"]].stream
@@ -87,8 +100,8 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "unprotected_quantities": unprotected,
     }
     privacy_loss = {
-        "privacy_unit": "One row",
-        "privacy_unit_details": f"{unit} A person with several rows is protected row by row.",
+        "privacy_unit": "One row" if column is None else f"All rows of one {column}",
+        "privacy_unit_details": f"{unit} {details}",
         "privacy_parameters": parameters,
         "privacy_parameters_details": guarantee["statement"],
     }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpsynth_cli.disk import sync_folder
+from dpsynth_cli import disk
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.hashing import file_sha256
 
@@ -32,7 +30,7 @@ def check_free(files: Files, replace: bool, release_id: str | None = None) -> No
     if release is not None and release_id is not None and _id(release) == release_id:
         return
     if release is None:
-        if files.output is None or not files.output.exists():
+        if files.output is None or not disk.exists(files.output):
             return
         happened = f"{files.output} is already there."
     else:
@@ -52,43 +50,43 @@ def keep(files: Files, release_id: str) -> None:
     if release is None or _id(release) == release_id:
         return
     folder = files.folder / f"{files.stem}.{_day(release)}.{_id(release)[:8]}"
-    folder.mkdir(exist_ok=True)
+    disk.make_folder(folder)
     named = [files.transcript, files.audit, files.public_audit]
     for path in named if files.output is None else [files.output, *named]:
-        if path.exists():
+        if disk.exists(path):
             _copy(path, folder / path.name)
     # What the new release may not have: it must not stand beside it.
     for ending in ASIDE:
         name = f"{files.stem}.{ending}"
-        if (files.folder / name).exists():
-            os.replace(files.folder / name, folder / name)
-    sync_folder(folder)
+        if disk.exists(files.folder / name):
+            disk.replace(files.folder / name, folder / name)
+    disk.sync_folder(folder)
 
 
 def _copy(path: Path, target: Path) -> None:
     """A second name for the same bytes; where there are no hard links, a copy. Twice is as good as once."""
-    if target.exists():
+    if disk.exists(target):
         return
     try:
-        os.link(path, target)
+        disk.link(path, target)
     except OSError:
-        shutil.copy2(path, target.with_suffix(".tmp"))
-        os.replace(target.with_suffix(".tmp"), target)
+        disk.copy(path, target.with_suffix(".tmp"))
+        disk.replace(target.with_suffix(".tmp"), target)
 
 
 def _release(files: Files) -> dict[str, Any] | None:
     """The audit of what is under these names, as far as it can be read; None if there is no receipt."""
     for path in (files.public_audit, files.audit):
         try:
-            audit = json.loads(path.read_bytes())
+            audit = json.loads(disk.read(path))
         except (OSError, ValueError):
             continue
         if isinstance(audit, dict):
             return audit
-    receipts = [path for path in (files.public_audit, files.audit, files.transcript) if path.exists()]
+    receipts = [path for path in (files.public_audit, files.audit, files.transcript) if disk.exists(path)]
     if not receipts:
         return None
-    written = datetime.fromtimestamp(receipts[0].stat().st_mtime, timezone.utc)
+    written = datetime.fromtimestamp(disk.modified(receipts[0]) / 1e9, timezone.utc)
     return {"release": {"day": written.date().isoformat(), "id": file_sha256(receipts[0])}}
 
 

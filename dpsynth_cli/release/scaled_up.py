@@ -10,9 +10,20 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.questions import Ints, Misfit, Question, RowScores
+from dpsynth_cli.questions import CellCounts, Ints, Misfit, Question, RowScores, UnitSizes
 from dpsynth_cli.release.recode import recoded
 from dpsynth_cli.trusted.sums.tables import distances
+
+
+@dataclass(frozen=True)
+class _OfUnits(Question):
+    """A question about units, asked of rows: references have no units."""
+
+
+def _as_rows(question: Question) -> Question:
+    if not isinstance(question.statistic, UnitSizes):
+        return question
+    return _OfUnits(question.step, CellCounts(question.statistic.cells), question.share)
 
 
 @dataclass
@@ -34,6 +45,7 @@ class ScaledUp:
 
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         start = time.process_time()
+        questions = [_as_rows(question) for question in questions]
         tally = self.codes.tally(list(questions), self.asked)
         each = zip(questions, tally.sums(), tally.partial()[1], strict=True)
         answers = [self._scaled(*one) for one in each]
@@ -46,7 +58,14 @@ class ScaledUp:
         if isinstance(question.statistic, Misfit):  # what is expected is of so many rows already
             assert added_up is not None
             return distances(question.statistic, self._times(added_up))
+        if isinstance(question, _OfUnits):
+            return self._spread(exact, self.asked.unit_rows or 1)
         return self._times(exact)
+
+    def _spread(self, cells: Ints, k: int) -> Ints:
+        """As many units of 1, 2, .. k rows: nothing is known of them."""
+        each = cells * (self.rows / len(self.table)) / (k * (k + 1) / 2)
+        return np.repeat(np.asarray(np.rint(each), np.int64), k)
 
     def _times(self, sums: Ints) -> Ints:
         return np.asarray(np.rint(sums * (self.rows / len(self.table))), np.int64)

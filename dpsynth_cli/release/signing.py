@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, file_sha256, sha256
 from dpsynth_cli.release.audit import CONFIDENTIAL
@@ -53,10 +54,9 @@ def make_key(path: Path) -> Path:
     }
     for file, (data, mode) in texts.items():
         try:
-            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
+            with disk.create(file, mode, new=True) as opened:
                 opened.write(data)
-                opened.flush()
-                os.fsync(opened.fileno())
+                disk.sync(opened)
         except OSError as error:
             raise FileError(f"cannot write {file}: {error.strerror}.", "", "Choose another place.") from None
     return public

@@ -13,12 +13,11 @@ transcript, and making it again costs nothing.
 from __future__ import annotations
 
 import json
-import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import (
     DpsynthError,
     FileError,
@@ -61,9 +60,7 @@ def push(
 ) -> tuple[Status, dict[str, Any]]:
     """Count a batch once, and make a release if one is due. For the steward also what of the batch is not as
     declared."""
-    day = (
-        datetime.now(timezone.utc).date().isoformat()
-    )  # before a row is read: how long that takes is nobody's
+    day = disk.today()  # before a row is read: how long that takes is nobody's
     check(spec)
     if not 0 < len(batch_id) <= 200 or not batch_id.isprintable():
         raise UsageError("the batch id must be one line of 1 to 200 printable characters.", NOT_COUNTED)
@@ -110,7 +107,7 @@ def publish(
 
     Files are dated to when the command `started`: before rows were read, where it pushed some first.
     """
-    started = time.time() if started is None else started
+    started = disk.now().timestamp() if started is None else started
     check(spec)
     files = Files.of(spec)
     files.check_writable()
@@ -205,7 +202,7 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
 def _check_own(files: Files, state: StreamState) -> None:
     """A snapshot replaces the one before, and nothing else."""
     try:
-        chosen = json.loads(files.public_audit.read_bytes())["mechanism"]["chosen"]
+        chosen = json.loads(disk.read(files.public_audit))["mechanism"]["chosen"]
     except (OSError, ValueError):
         return
     except (KeyError, TypeError):
@@ -221,7 +218,7 @@ def _check_own(files: Files, state: StreamState) -> None:
 def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
     """Refuse a ledger older than a snapshot that is already there: state and ledger were both restored."""
     try:
-        public = json.loads(Files.of(spec).public_audit.read_bytes())
+        public = json.loads(disk.read(Files.of(spec).public_audit))
         own = public["mechanism"]["chosen"]["stream"] == state.stream_id
         pinned = public["budget"]["ledger"]
         known = str(pinned["hash"])

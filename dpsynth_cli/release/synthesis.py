@@ -8,18 +8,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsynth_cli import __version__
+from dpsynth_cli import __version__, disk
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
+from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
+from dpsynth_cli.mechanisms.units.restored import with_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
@@ -102,7 +104,7 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search)
+        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -127,9 +129,13 @@ def run(
 
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
-    """The mechanism's, for a share of the budget."""
+    """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
+    of_units = share * UNITS if spec.unit_key else Fraction(0)
+    share -= of_units
     own = ask if share == 1 else part_of(ask, share)
     model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
+    if spec.unit_key:
+        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -206,8 +212,8 @@ def draw(
             yield block
             progress("writing", len(next(iter(block.values()))), rows)
 
-    relations = spec.stated.relations
-    return write_table(path, spec.made, watched(), rows, tag, spec.csv, relations, spec.fillers, seed)
+    relations, (columns, fillers) = spec.stated.relations, spec.written
+    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
@@ -221,17 +227,17 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
 
 def paper_bound(spec: Spec, rows: float) -> float | None:
     """The paper's bound on the expected W1 (l_inf, unit cube), with its constants; None if there is none."""
-    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None:
+    if spec.privacy.delta is not None or spec.evaluation.epsilon is not None or spec.privacy.unit is not None:
         return None
     return spec.mechanism.bound(spec.domain, spec.params, float(spec.privacy.budget), max(1.0, rows))
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:
     """Which release it is, made when and by what."""
-    day = datetime.now(timezone.utc).date().isoformat()
-    return {"id": release_id, "name": spec.name, "day": day, "versions": versions()}
+    return {"id": release_id, "name": spec.name, "day": disk.today(), "versions": versions()}
 
 
+@cache
 def versions() -> dict[str, str]:
     """What made a release: the same versions make the same bytes."""
     from importlib.metadata import version  # scipy itself takes long to import, and few need it

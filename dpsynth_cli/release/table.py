@@ -23,12 +23,13 @@ from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
-from dpsynth_cli.trusted.engines.local import sum_over
+from dpsynth_cli.trusted.engines.local import gather, sum_over
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.sample import Sample
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
 from dpsynth_cli.trusted.sums.passes import Passes
 
 
@@ -51,7 +52,8 @@ def release(
     spec = of_its_day(spec, ledger, request)
     files = Files.of(spec)
     files.check_writable()
-    engine = engine or Engine(sum_over, watches=True, counts=True)
+    engine = engine or Engine(sum_over, watches=True, counts=True, gather=gather)
+    _check_units(spec, engine)
     journal = Journal.going_on(spec, files, ledger, request)
     if journal is not None:
         with closing_on_failure(journal):  # --resume names the one that is meant
@@ -81,7 +83,8 @@ def release(
 
 def _opened(spec: Spec) -> Scan:
     """The input with columns as they are asked first: private ones as wide as they may be."""
-    return open_scan(spec.input, outer(spec.domain).columns, spec.csv)
+    unit = () if spec.privacy.unit is None else (unit_column(spec.privacy.unit.column),)
+    return open_scan(spec.input, (*outer(spec.domain).columns, *unit), spec.csv)
 
 
 def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
@@ -103,6 +106,15 @@ def _check_whole(spec: Spec) -> None:
         )
 
 
+def _check_units(spec: Spec, engine: Engine) -> None:
+    """Refuse an engine that cannot gather the rows of a unit."""
+    if spec.privacy.unit is not None and engine.gather is None:
+        raise UsageError(
+            "this engine cannot keep so many rows of each unit.",
+            next_step="Leave out privacy.unit, or use the engine local or dask.",
+        )
+
+
 def _ask_and_publish(
     spec: Spec,
     ledger: Ledger,
@@ -112,8 +124,16 @@ def _ask_and_publish(
     progress: Progress,
     engine: Engine,
 ) -> Receipt:
+    unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
+    units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key)
+    with closing(Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)) as passes:
+        return _published(spec, ledger, files, passes, journal, progress)
+
+
+def _published(
+    spec: Spec, ledger: Ledger, files: Files, passes: Passes, journal: Journal, progress: Progress
+) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
-    passes = Passes(scan, outer(spec.domain), engine, SAMPLE_ROWS if spec.evaluation.metrics else 0, progress)
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
+from dpsynth_cli import disk
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.disk import lock, sync_folder
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.questions import Answer, Ints, about, as_json
@@ -52,7 +51,7 @@ class Transcript:
 def load(path: Path) -> tuple[Transcript, str]:
     """A finished transcript and the SHA-256 of its file."""
     try:
-        data = path.read_bytes()
+        data = disk.read(path)
     except OSError as error:
         raise FileError(f"cannot read the transcript {path}: {error.strerror}.", "") from None
     try:
@@ -97,18 +96,18 @@ class PartialTranscript:
     ) -> PartialTranscript:
         """A new one, for its owner only; under its name once it has its header, and locked."""
         new = path.with_name(f"{path.name}.new")
-        file = os.fdopen(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
+        file = disk.create(new, 0o600, new=True)
         try:
-            lock(file)
+            disk.lock(file)
             said, kept = json.loads(canonical(header)), json.loads(canonical(private or {}))
             partial = cls(path, file, said, kept, [])  # as a reopened one has it
             partial._start()
-            os.rename(new, path)
+            disk.replace(new, path)
         except BaseException:
             file.close()
-            new.unlink(missing_ok=True)
+            disk.remove(new)
             raise
-        sync_folder(path.parent)
+        disk.sync_folder(path.parent)
         return partial
 
     @classmethod
@@ -116,14 +115,19 @@ class PartialTranscript:
         """One that a dead process left, with its complete answers; None if its process is alive, or if it
         does not even have a header (nothing was asked then).
         """
-        file = os.fdopen(os.open(path, os.O_RDWR), "r+b")
-        if not lock(file, wait=False):
+        file = disk.reopen(path)
+        if not disk.lock(file, wait=False):
             file.close()
             return None
-        header, private, answers = _read_stream(file)
+        try:
+            disk.sync(file)  # its process may have written answers, and died before they were durable
+        except OSError as error:
+            file.close()
+            told = f"cannot write {path}: {error.strerror}."
+            raise FileError(told, "Nothing more was spent.", "Check the disk, and run it again.") from None
+        header, private, answers = _read_stream(file.read())
         # Renamed over meanwhile: the lock is on a file that is no longer this one.
-        moved = not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino
-        if header is None or moved:
+        if header is None or not disk.is_at(file, path):
             file.close()
             return None
         return cls(path, file, header, private, answers)
@@ -131,8 +135,7 @@ class PartialTranscript:
     @staticmethod
     def peek(path: Path) -> tuple[dict[str, Any], dict[str, Any], int] | None:
         """What it says and how many answers it has, whether or not its process is alive; None: no header."""
-        with open(path, "rb") as file:
-            header, private, answers = _read_stream(file)
+        header, private, answers = _read_stream(disk.read(path))
         return None if header is None else (header, private, len(answers))
 
     def record(self, question: Any, answer: Answer) -> None:
@@ -158,7 +161,7 @@ class PartialTranscript:
 
     def remove(self) -> None:
         """The release is published: the unfinished copy goes."""
-        self.path.unlink(missing_ok=True)
+        disk.remove(self.path)
         self.close()
 
     def close(self) -> None:
@@ -174,13 +177,13 @@ class PartialTranscript:
 
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".rewrite")
-        fresh.unlink(missing_ok=True)
+        disk.remove(fresh)
         other = PartialTranscript.create(fresh, self.header, self.private)
         for question, answer in self.answers:
             other._append(question, answer)
         other._sync()
-        os.replace(fresh, self.path)
-        sync_folder(self.path.parent)
+        disk.replace(fresh, self.path)
+        disk.sync_folder(self.path.parent)
         self._file.close()
         self._file, self._writer = other._file, other._writer
 
@@ -188,17 +191,16 @@ class PartialTranscript:
         self._writer.write_batch(_batch(answer), custom_metadata={KEY: canonical(about(question, answer))})
 
     def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        disk.sync(self._file)
 
 
 def _read_stream(
-    file: BinaryIO,
+    data: bytes,
 ) -> tuple[dict[str, Any] | None, dict[str, Any], list[tuple[Any, Answer]]]:
     """The header, what is private and the complete answers; whatever is torn at the end is left out."""
     answers: list[tuple[Any, Answer]] = []
     try:
-        reader = ipc.open_stream(io.BytesIO(file.read()))
+        reader = ipc.open_stream(io.BytesIO(data))
         header = json.loads(reader.schema.metadata[KEY])
         private = json.loads(reader.schema.metadata.get(PRIVATE_KEY, b"{}"))
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth_cli.disk import lock
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.transcript import PartialTranscript
@@ -70,10 +70,7 @@ def place_of(source: str) -> dict[str, Any] | None:
     if source in ("", "-"):
         return None
     path = Path(os.path.realpath(source))
-    times = [path.stat().st_mtime_ns] if path.exists() else []
-    if path.is_dir():  # folders too: a file that is moved into one keeps its own time
-        times += [inside.stat().st_mtime_ns for inside in path.rglob("*") if inside.exists()]
-    return {"path": str(path), "modified": max(times, default=0)}
+    return {"path": str(path), "modified": disk.newest(path)}
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ def left_in(folder: Path, ledger: Ledger, stem: str | None = None) -> list[Left]
     found = []
     for path, match in _named(folder, PARTIAL, stem):
         try:
-            said, alive, written = PartialTranscript.peek(path), _alive(path), path.stat().st_mtime
+            said, alive, written = PartialTranscript.peek(path), _alive(path), disk.modified(path)
         except FileNotFoundError:  # published meanwhile
             continue
         except PermissionError as error:
@@ -151,7 +148,7 @@ def clean(files: Files, ledger: Ledger) -> None:
         if not _dead(path):
             continue
         if _state(ledger, match["id"]) == "aborted" and _refunded(ledger, match["id"]):
-            path.unlink(missing_ok=True)
+            disk.remove(path)
     begun = {match["id"] for _, match in _named(files.folder, PARTIAL, files.stem)}
     for path, match in _named(files.folder, TORN, files.stem):
         if not _dead(path):
@@ -159,18 +156,17 @@ def clean(files: Files, ledger: Ledger) -> None:
         unbegun = match["kind"] == "partial.new" and match["id"] not in begun
         if unbegun and _state(ledger, match["id"]) == "reserved":
             ledger.refund(match["id"], "stopped before it was begun")
-        path.unlink(missing_ok=True)
+        disk.remove(path)
     for path, match in _named(files.folder, UNSEEN):
         if match["id"] not in begun and _state(ledger, match["id"]) in ("committed", "aborted"):
-            path.unlink(missing_ok=True)
+            disk.remove(path)
 
 
 def _named(
     folder: Path, pattern: re.Pattern[str], stem: str | None = None
 ) -> Iterator[tuple[Path, re.Match[str]]]:
     """Files of a folder whose name has this form, and this stem if one is given."""
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
-    for name in names:
+    for name in disk.names(folder):
         match = pattern.fullmatch(name)
         if match and (stem is None or match["stem"] == stem):
             yield folder / name, match
@@ -179,8 +175,10 @@ def _named(
 def _alive(path: Path) -> bool | None:
     """Whether the process that writes it lives; None if the file is gone."""
     try:
-        with open(path, "r+b") as file:
-            return not lock(file, wait=False, shared=True)  # who looks does not seem alive to who looks too
+        with disk.reopen(path) as file:
+            return not disk.lock(
+                file, wait=False, shared=True
+            )  # who looks does not seem alive to who looks too
     except FileNotFoundError:
         return None
 

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpsynth_cli import disk
 from dpsynth_cli.arrow import from_numpy, from_texts
-from dpsynth_cli.disk import sync_folder
 from dpsynth_cli.domain import Column, CsvOptions
 from dpsynth_cli.errors import FileError
 from dpsynth_cli.fillers import Filler
@@ -55,9 +55,9 @@ class Pending:
             return
         try:
             if dated is not None:
-                os.utime(self._file, (dated, dated))
-            os.replace(self._file, self.path)
-            sync_folder(self._file.parent)
+                disk.set_modified(self._file, dated)
+            disk.replace(self._file, Path(self.path))
+            disk.sync_folder(self._file.parent)
         except OSError as error:
             self.discard()
             raise _cannot_write(self.path, error) from None
@@ -65,7 +65,7 @@ class Pending:
     def discard(self) -> None:
         """Leave nothing behind."""
         if isinstance(self._file, Path):
-            self._file.unlink(missing_ok=True)
+            disk.remove(self._file)
         else:
             self._file.close()
 
@@ -236,7 +236,7 @@ class _Sink:
         else:
             final = Path(path)
             self.temporary = final.with_name(f".{final.name}.{tag or secrets.token_hex(6)}.tmp")
-            self.file = open(self.temporary, "wb")  # noqa: SIM115 (closed by finish or remove)
+            self.file = disk.create(self.temporary)
 
     def write(self, data: bytes | memoryview) -> int:
         try:
@@ -255,8 +255,7 @@ class _Sink:
     def finish(self) -> str:
         """Make it durable; its SHA-256."""
         try:
-            self.file.flush()
-            os.fsync(self.file.fileno())
+            disk.sync(self.file)
         except OSError as error:
             raise _cannot_write(self.path, error) from None
         if self.temporary:
@@ -267,7 +266,7 @@ class _Sink:
         with suppress(OSError):  # what was not written may fail again
             self.file.close()
         if self.temporary:
-            self.temporary.unlink(missing_ok=True)
+            disk.remove(self.temporary)
 
 
 def _to_standard_output(file: BinaryIO) -> None:

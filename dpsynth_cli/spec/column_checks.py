@@ -55,7 +55,7 @@ def _labelled(declared: Reader, column: Column, labels: Mapping[str, str]) -> Co
 
 
 def _check_grid(declared: Reader, column: Column) -> None:
-    if column.step is not None and column.decimals is not None:
+    if (column.step is not None or column.sought is not None) and column.decimals is not None:
         declared.note("decimals", "is stated beside step; state one of them")
         return
     if column.scale != "linear" and column.grid is not None:
@@ -63,6 +63,8 @@ def _check_grid(declared: Reader, column: Column) -> None:
         return
     if column.scale == "log" and column.lower <= 0:
         declared.note("scale", "is log, which needs a lower bound above 0; for other bounds there is asinh")
+    if column.scale != "linear" and column.sought:
+        declared.note("step", "is private, but the scale is not linear; leave one of them out")
     if column.step is None and column.decimals is None:
         return
     name = "decimals" if column.step is None else "step"

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth_cli.cell_format import DIRECTIVES, CellFormat, NotADateFormat, date_format
 from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.spec.column_kinds import ANY, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, written
 from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, items, positive, text, whole
 from dpsynth_cli.spec.reader import Wrong, plain, usable
@@ -192,11 +193,18 @@ LABELS = Key(
 
 def step_of(kind: str) -> Key:
     """The grid that values lie on."""
+    about = "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay"
+    if kind in TIMES:
+        return Key("step", _STEPS[kind], about, brief=True)
     return Key(
         "step",
-        _STEPS[kind],
-        "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay",
+        or_private(_STEPS[kind], ANY),
+        f"{about}. `private`: found for a small part of the budget, as `joint` does where nothing is stated; "
+        "`any`: numbers are not rounded, do not look",
         brief=True,
+        of=lambda column: (
+            column.step if column.sought is None or column.step is not None else (ANY, PRIVATE)[column.sought]
+        ),
     )
 
 

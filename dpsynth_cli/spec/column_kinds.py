@@ -72,19 +72,20 @@ BOUNDS = {
 }
 
 LABEL = text(_LABELS)
-PRIVATE = "private"  # in place of bounds or categories: found for a part of the budget
+PRIVATE = "private"  # in place of bounds, categories or a step: found for a part of the budget
+ANY = "any"  # in place of a step: values are not rounded
 
 
-def or_private(kind: Kind) -> Kind:
-    """The same, or the word private."""
+def or_private(kind: Kind, *words: str) -> Kind:
+    """The same, or the word private, or another of these."""
+    words = (PRIVATE, *words)
 
     def read(node: Node) -> object:
-        if isinstance(node, Scalar) and node.text == PRIVATE:
-            return PRIVATE
-        return kind.read(node)
+        return node.text if isinstance(node, Scalar) and node.text in words else kind.read(node)
 
-    schema = {"anyOf": [{"const": PRIVATE}, dict(kind.schema)]}
-    return Kind(read, schema, lambda value: value if value == PRIVATE else kind.write(value))
+    said = {"enum": list(words)} if len(words) > 1 else {"const": PRIVATE}
+    schema = {"anyOf": [said, dict(kind.schema)]}
+    return Kind(read, schema, lambda value: value if value in words else kind.write(value))
 
 
 def _categories(node: Node) -> tuple[str, ...]:

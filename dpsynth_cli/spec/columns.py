@@ -12,7 +12,7 @@ from dpsynth_cli.mechanisms.search.outer import STAND_INS
 from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
 from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
-from dpsynth_cli.spec.column_kinds import BOUNDS, PRIVATE, or_private
+from dpsynth_cli.spec.column_kinds import ANY, BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
@@ -75,14 +75,21 @@ CONSTANT = Key(
     text("a number or a line of text"),
     "the same in every row, and never read: a number or a text",
 )
+OF = Key(
+    "of",
+    choice(("unit",)),
+    "`unit`: the same in all rows of a unit (`privacy.unit`), such as the sex of a person; needs the unit's "
+    "column as a fresh key",
+    brief=True,
+)
 KEYS: dict[str, tuple[Key, ...]] = {
-    "continuous": (TYPE, _bounds("continuous"), NULLABLE, *OF_TYPE["continuous"]),
-    "integer": (TYPE, _bounds("integer"), NULLABLE, *OF_TYPE["integer"]),
-    "date": (TYPE, _bounds("date"), NULLABLE, *OF_TYPE["date"]),
-    "datetime": (TYPE, _bounds("datetime"), NULLABLE, *OF_TYPE["datetime"]),
-    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["ordinal"]),
-    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, *OF_TYPE["nominal"]),
-    "boolean": (TYPE, NULLABLE, *OF_TYPE["boolean"]),
+    "continuous": (TYPE, _bounds("continuous"), NULLABLE, OF, *OF_TYPE["continuous"]),
+    "integer": (TYPE, _bounds("integer"), NULLABLE, OF, *OF_TYPE["integer"]),
+    "date": (TYPE, _bounds("date"), NULLABLE, OF, *OF_TYPE["date"]),
+    "datetime": (TYPE, _bounds("datetime"), NULLABLE, OF, *OF_TYPE["datetime"]),
+    "ordinal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, OF, *OF_TYPE["ordinal"]),
+    "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, OF, *OF_TYPE["nominal"]),
+    "boolean": (TYPE, NULLABLE, OF, *OF_TYPE["boolean"]),
 }
 NEED_BOUNDS = ("step", "decimals", "scale", "date")  # a grid lies between bounds, and so do years of %y
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
@@ -170,6 +177,8 @@ def _column(columns: Reader, name: str) -> Column:
     declared.finish(own)
     if kind == "boolean":
         values["categories"] = ("false", "true")
+    if values.get("step") in (PRIVATE, ANY):
+        values["sought"] = values.pop("step") == PRIVATE
     bounds = values.pop("bounds", (0, 0))
     if bounds == PRIVATE:
         bounds, values["private"] = STAND_INS[kind], True
@@ -178,7 +187,7 @@ def _column(columns: Reader, name: str) -> Column:
                 declared.note(need, "is stated, but the bounds are private: it needs bounds; state them")
                 return Column(name, kind)
     labels = dict(values.pop("labels", None) or ())
-    kept = ("type", "nullable", "categories", "private")
+    kept = ("type", "nullable", "categories", "private", "sought")
     values = {key: value for key, value in values.items() if key in own or key in kept}
     values.pop("candidates", None)
     column = Column(name, lower=bounds[0], upper=bounds[1], **with_format(values))

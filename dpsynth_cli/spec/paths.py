@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timezone
 
+from dpsynth_cli import disk
 from dpsynth_cli.domain import CsvOptions
 from dpsynth_cli.spec.keys import Key, Kind
 from dpsynth_cli.spec.kinds import LINE, SCALARS, text
@@ -54,7 +54,7 @@ def _input(folder: str) -> Callable[[Node], str]:
 
 def _output(folder: str, day: str | None = None) -> Callable[[Node], str]:
     """With the day on which the command began (UTC, as audits have it)."""
-    day = day or datetime.now(timezone.utc).date().isoformat()
+    day = day or disk.today()
     return _path(folder, OUTPUTS, "a .csv or .parquet file, or - for standard output", day=day)
 
 

@@ -10,6 +10,7 @@ from dpsynth_cli.mechanisms.search.find import SHARE
 from dpsynth_cli.spec.keys import Key, Section
 from dpsynth_cli.spec.kinds import choice, positive, text
 from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.unit import UNIT, ProtectedUnit
 
 NEIGHBOURS = ("add_remove", "replace_one")
 LONGEST_NAME = 100
@@ -41,9 +42,11 @@ BUDGET = (  # a release by groups has none of these
         "neighbours",
         choice(NEIGHBOURS),
         "`add_remove`: one row is there or not, and the number of rows is private. `replace_one`: one row "
-        "has another value, and the number of rows is public",
+        "has another value, and the number of rows is public. With a `unit`, all its rows instead of one, "
+        "and the number of rows is private",
         default=NEIGHBOURS[0],
     ),
+    UNIT,
     SEARCH,
 )
 DATASET = Key(
@@ -74,6 +77,7 @@ class Privacy:
     neighbours: str
     dataset: str
     search: Fraction | None = None
+    unit: ProtectedUnit | None = None
 
     @property
     def share_of_search(self) -> Fraction:

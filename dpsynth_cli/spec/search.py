@@ -11,10 +11,10 @@ from dpsynth_cli.spec.relations import Stated
 
 def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str | None) -> list[str]:
     """Why private columns cannot be looked for here, if there are any."""
-    private = [column.name for column in stated.columns if column.private]
+    private = [column.name for column in stated.columns if column.private or column.sought]
     if not private:
         return []
-    columns = f"{listed(private)}: bounds or categories are private, but"
+    columns = f"{listed(private)}: bounds, categories or step are private, but"
     if not mechanism.private(params):
         return [f"{columns} a release by groups has no budget to find them with; state them"]
     if mechanism.stream:
@@ -25,23 +25,23 @@ def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str 
         ]
     if named := needs_stated(stated, strata):
         return [
-            f"{listed(named)}: a rule or a derived column depends on a column whose bounds or categories are "
-            "private; state them, or leave that out"
+            f"{listed(named)}: a rule or a derived column depends on a column whose bounds, categories or "
+            "step are private; state them, or leave that out"
         ]
     return []
 
 
 def needs_stated(stated: Stated, strata: str | None) -> list[str]:
     """The private columns that a rule or a derived column depends on."""
-    named = _named(stated) | ({strata} if stated.relations.kept else set())
-    return [column.name for column in stated.columns if column.private and column.name in named]
+    named = depended_on(stated, strata)
+    return [c.name for c in stated.columns if (c.private or c.sought) and c.name in named]
 
 
-def _named(stated: Stated) -> set[str]:
+def depended_on(stated: Stated, strata: str | None) -> set[str]:
     """The columns that what is computed or ruled depends on, and those that are computed."""
     relations = stated.relations
     found = {one.column.name for one in relations.computed}
     expressions = [one.expression for one in relations.computed] + [
         rule.expression for rule in relations.kept
     ]
-    return found.union(*map(relations.modelled, expressions))
+    return found.union(*map(relations.modelled, expressions), [strata] if strata and relations.kept else [])

@@ -40,8 +40,10 @@ from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
-from dpsynth_cli.spec.search import needs_stated, unsearchable
+from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
+from dpsynth_cli.spec.unit import restored_unit, with_unit_key
+from dpsynth_cli.spec.unit_checks import check_units
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
@@ -87,9 +89,31 @@ class Spec:
         return tuple(modelled.get(column.name, column) for column in self.stated.columns)
 
     @property
+    def written(self) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
+        """The columns that a model draws, numbers of units too, and computed ones; and what is filled in."""
+        return with_unit_key(self.made, self.fillers, self.unit_key)
+
+    @property
     def released(self) -> Domain:
         """The columns of the output, computed ones, keys and constants too."""
         return replace(self.domain, columns=tuple(all_columns(self.made, self.fillers)))
+
+    @property
+    def sought(self) -> frozenset[str]:
+        """The columns whose step is to be found: where that is stated; and for a mechanism that wants to
+        know, where nothing is, unless a rule depends on the column."""
+        named = depended_on(self.stated, self.domain.strata)
+        wanted = self.mechanism.rounds and self.mechanism.private(self.params)
+        return frozenset(
+            column.name
+            for column in self.domain
+            if column.sought or (wanted and column.sought is None and column.name not in named)
+        )
+
+    @property
+    def unit_key(self) -> Filler | None:
+        """The column of numbers of units, where the release has them."""
+        return restored_unit(self.privacy.unit, self.fillers)
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -236,6 +260,7 @@ def _read(
             section.unused(SPLIT)
         section.finish()
     privacy = read_privacy(document, name, private, any(column.private for column in columns))
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -249,7 +274,8 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible)
+    unit_rows = None if privacy.unit is None else privacy.unit.rows
+    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(

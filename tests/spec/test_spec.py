@@ -452,7 +452,7 @@ MISTAKES = [
         "neighbours: replace_one",
         "neighbors: replace_one",
         "line 10: privacy.neighbors is not a known key (did you mean neighbours?);"
-        " the keys here are epsilon, delta, neighbours, search, dataset",
+        " the keys here are epsilon, delta, neighbours, unit, search, dataset",
     ),
     (
         "dataset: trips-2026",
@@ -554,7 +554,7 @@ MISTAKES = [
         "other: M",
         "othr: M",
         "line 21: columns.sex.othr is not a known key (did you mean other?);"
-        " the keys here are type, categories, candidates, other, nullable, labels, missing",
+        " the keys here are type, categories, candidates, other, nullable, of, labels, missing",
     ),
     (", bounds: [-74.3, -73.7]", "", f"line 18: columns.lon.bounds is missing; {_REAL}"),
     ("[-74.3, -73.7]", "[1, 0]", f"line 18: columns.lon.bounds is [1, 0]; {_REAL}"),

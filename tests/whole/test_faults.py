@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 import dpsynth_cli.release.table as releases
+from dpsynth_cli import disk
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import load
-from dpsynth_cli.trusted.ledger import chain, sqlite_file
+from dpsynth_cli.trusted.ledger import sqlite_file
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.stricken import STRUCK, struck
 
@@ -298,7 +299,7 @@ def test_clocks_that_disagree(dpsynth, people, tmp_path, monkeypatch):
         def now(cls, zone=None):
             return datetime.now(timezone.utc) + timedelta(days=cls.days)
 
-    monkeypatch.setattr(chain, "datetime", Elsewhere)
+    monkeypatch.setattr(disk, "datetime", Elsewhere)
     for days in (-4000, 4000):
         Elsewhere.days = days
         assert dpsynth("release", spec, "--replace").code == 0

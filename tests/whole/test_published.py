@@ -136,21 +136,21 @@ def test_a_snapshot_is_of_the_day_on_which_its_push_began(dpsynth, people, tmp_p
     from dpsynth_cli.release import stream
 
     class Clock(datetime):
-        days = iter(("2026-03-01", "2026-03-02", "2026-03-03"))
+        day = "2026-03-01"
 
         @classmethod
         def now(cls, zone=None):
-            return datetime.fromisoformat(next(cls.days)).replace(tzinfo=timezone.utc)
+            return datetime.fromisoformat(cls.day).replace(tzinfo=timezone.utc)
 
     read = stream.read_batch
 
     def past_midnight(*words):
-        Clock.now()
+        Clock.day = "2026-03-02"
         return read(*words)
 
     spec = people("online")
     assert dpsynth("stream", "init", spec).code == 0
-    monkeypatch.setattr(stream, "datetime", Clock)
+    monkeypatch.setattr("dpsynth_cli.disk.datetime", Clock)
     monkeypatch.setattr(stream, "read_batch", past_midnight)
     assert dpsynth("stream", "push", spec, "people.csv", "--batch-id", "1", "--publish").code == 0
     assert public_files(tmp_path / "out")[0]["release"]["day"] == "2026-03-01"

@@ -147,7 +147,7 @@ def test_after_midnight_the_release_of_the_day_before_is_finished(
     people("pmm")
     words = ("release", "spec.yaml", "-o", output)
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.spec.paths.datetime", Yesterday)
+        patched.setattr("dpsynth_cli.disk.datetime", Yesterday)
         patched.setattr(releases, "compose", lambda *words: (_ for _ in ()).throw(KeyboardInterrupt))
         assert dpsynth(*words).code == 130
     ran = dpsynth(*words)

@@ -20,7 +20,10 @@ def guarantee(audit: Mapping[str, Any]) -> str:
     if "epsilon" not in promised:  # a release by groups: its statement says all
         return section("guarantee", "The guarantee", stated)
     where = "in any push" if _stream(audit) else "in the table"
-    plain = f"In plain words: somebody suspects that one row was {where}. They know every other row, see "
+    column = promised.get("unit_column")
+    who = "one row" if column is None else f"one {column}, with all its rows,"
+    others = "every other row" if column is None else "the rows of all others"
+    plain = f"In plain words: somebody suspects that {who} was {where}. They know {others}, see "
     plain += f"{_seen(audit)}, and have all the time and computers of the world."
     return section("guarantee", "The guarantee", stated, paragraph(plain), _odds(promised), _attack(promised))
 
@@ -76,8 +79,9 @@ def _attack(promised: Mapping[str, Any]) -> str:
         (_of(line["false_positives"]), _of(line["true_positives"]), _of(line["false_positives"]))
         for line in attack
     ]
+    what = "rows" if promised.get("unit_column") is None else "units"
     head = (
-        "who is wrong about so many rows that are not in the table",
+        f"who is wrong about so many {what} that are not in the table",
         "finds at most so many of those that are",
         "blind guessing finds",
     )
@@ -89,7 +93,7 @@ def _attack(promised: Mapping[str, Any]) -> str:
             if found <= LITTLE
             else "Such an attacker does clearly better than by guessing."
             if found <= CLEAR
-            else "Against such an attacker this promise is weak: most rows could be found out."
+            else f"Against such an attacker this promise is weak: most {what} could be found out."
         )
         said = paragraph(f"{words} Real attackers know less, and do worse.")
     before = paragraph("As error rates, which is what the promise says in full:")
@@ -139,6 +143,15 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
                 "times as large (and a delta grows too), unless their rows were limited beforehand."
             ]
             if unit.startswith(("one row", "one event"))
+            else []
+        ),
+        *(
+            [
+                f"It protects all rows with the same {promised['unit_column']}. Somebody whose rows have "
+                f"several of them has less; and of each at most {promised['unit_rows']} rows were used, so "
+                "that who has more counts for fewer."
+            ]
+            if "unit_column" in promised
             else []
         ),
         "It is not a promise about groups: what is true of many rows may be learnt here, that is its "

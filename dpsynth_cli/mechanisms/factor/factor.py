@@ -188,9 +188,10 @@ def _exchanged(table: Crossed, answer: Answer, rows: list[Ints], rng: np.random.
 
 def fits(omega: Domain, params: Params) -> list[str]:
     problems = [] if omega.modelled else ["factor needs a column besides the strata"]
-    if params.release == "rows" and omega.neighbours != "replace_one":
+    if params.release == "rows" and not omega.rows_public:
         problems.append(
-            "release: rows needs privacy.neighbours: replace_one, where the number of rows is public"
+            "release: rows needs privacy.neighbours: replace_one, and no privacy.unit: there the number of "
+            "rows is public"
         )
     if params.release == "rows" and omega.strata:
         problems.append("release: rows has no strata: rows are released one by one")

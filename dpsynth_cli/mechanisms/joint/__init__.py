@@ -45,6 +45,7 @@ HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pai
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
 BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much
+REPEATED = Fraction(1, 16)  # of the share of pairs, at most, for values that many rows have
 CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
@@ -69,10 +70,12 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     if not _shows(ask, omega, sizes, looks[0]):
         if not rules:
             return marginals.independent(ask, omega, sizes, rest, notes=(FALLBACK,))
-        return _model(omega, Evidence(ask_columns(ask, omega, sizes, rest, rules), []), rules, (FALLBACK,))
+        alone, _ = ask_columns(ask, omega, sizes, rest, rules)
+        return _model(omega, Evidence(alone, []), rules, (FALLBACK,))
 
     # Columns: a private marginal each, at several resolutions.
-    frame = ask_columns(ask, omega, sizes, columns, rules)
+    frame, spent = ask_columns(ask, omega, sizes, columns, rules, REPEATED * pairs)
+    pairs -= spent
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
     scopes = _pairs(frame)
@@ -251,4 +254,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.005, "columns": 0.15, "misfit": 0.06, "links": 0.27, "pairs": 0.515},
     fits=fits,
+    rounds=True,
 )

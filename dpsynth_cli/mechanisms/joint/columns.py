@@ -12,6 +12,7 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.joint.characters import ask_signs, binary
 from dpsynth_cli.mechanisms.joint.frame import Frame, with_rules
 from dpsynth_cli.mechanisms.joint.ladder import ladder
+from dpsynth_cli.mechanisms.joint.repeated import ask_repeated
 from dpsynth_cli.mechanisms.shared.oneway import Marginal, ask_marginals
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
@@ -25,12 +26,15 @@ WIDE = 40  # columns, from which on these are half as many
 SIZE_SHARE = 0.1  # of the columns' share, for the number of rows where no histogram tells it
 
 
-def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: Rules) -> Frame:
-    """A marginal of each column, for one share: columns of two values by signs, the others by counts."""
+def ask_columns(
+    ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: Rules, more: Fraction = Fraction(0)
+) -> tuple[Frame, Fraction]:
+    """A marginal of each column, for one share: columns of two values by signs, the others by counts. And
+    what was spent of what may be spent besides on values that are repeated."""
     columns = omega.modelled
     two = [column for column in columns if binary(column)]
     others = [column for column in columns if not binary(column)]
-    marginals: dict[str, Marginal] = {}
+    marginals, spent = dict[str, Marginal](), Fraction(0)
     if others:
         if two:
             weights = [sum(math.sqrt(min(column.codes, 24)) for column in others), 1.4 * len(two)]
@@ -38,6 +42,8 @@ def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: R
         else:
             own = share
         marginals = ask_marginals(ask, omega, others, sizes, own)
+        if more:
+            marginals, spent = ask_repeated(ask, omega, marginals, more)
         if omega.classes > 1:
             one = Question("columns", CellCounts(Cells(())), own / len(others), omega.strata)
             marginals = {name: _nearer(omega[name], each, ask.sd(one)) for name, each in marginals.items()}
@@ -49,7 +55,8 @@ def ask_columns(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction, rules: R
     most = SCREENED if len(columns) < WIDE else SCREENED // 2
     ladders = [ladder(column, marginals[column.name], FINEST, rules.cuts(column.name)) for column in columns]
     masses = [np.array([own.finest.masses(k) for k in range(omega.classes)]) for own in ladders]
-    return with_rules(Frame(ladders, masses, [own.level(most) for own in ladders]), omega, rules)
+    frame = Frame(ladders, masses, [own.level(most) for own in ladders])
+    return with_rules(frame, omega, rules), spent
 
 
 def _nearer(column: Column, marginal: Marginal, sd: float) -> Marginal:

@@ -216,8 +216,8 @@ def fits(omega: Domain, params: Params) -> list[str]:
     if params.group_size is not None:
         faults.append("mechanism.group_size is for guarantee: groups")
     if params.parameters == "paper":
-        if omega.neighbours != "replace_one":
-            faults.append("parameters: paper is private under neighbours: replace_one only")
+        if not omega.rows_public:
+            faults.append("parameters: paper needs neighbours: replace_one, and no unit")
         if omega.strata:
             faults.append("parameters: paper has no strata")
         if params.convex:

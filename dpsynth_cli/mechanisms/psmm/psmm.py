@@ -56,12 +56,14 @@ class Params:
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, share = sizes_and_rest(ask, omega, split)
-    by, exact = omega.strata, omega.neighbours == "replace_one"
+    by, exact = omega.strata, omega.rows_public
 
     # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8, at most n, or as asked for.
     # epsilon is that of discrete Laplace noise with the same standard deviation.
     sd = ask.sd(Question("counts", CellCounts(Cells(())), share, by))
-    epsilon = (2 if exact else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
+    epsilon = (
+        (2 if omega.neighbours == "replace_one" else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
+    )
     rate = min(1.0, epsilon / 8)
     lattices = [_lattice(omega, params, rate * n) for n in np.maximum(1, sizes.rows).tolist()]
     cells = tuple(_cells(omega, lattice) for lattice in lattices)

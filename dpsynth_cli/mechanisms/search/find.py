@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.search import bounds
+from dpsynth_cli.mechanisms.search import bounds, steps
 from dpsynth_cli.mechanisms.search.categories import labels_kept
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.mechanisms.search.outer import outer, private
@@ -50,14 +50,45 @@ class _Search:
     done: bool = False
 
 
-def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Found:
-    """Bounds and categories of the private columns, for at most a share of the budget.
+def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction, sought: Collection[str] = ()) -> Found:
+    """Bounds and categories of the private columns, for at most a share of the budget; then what
+    the numbers of those that are `sought` are rounded to.
 
     `declare` is told which columns questions are about from now on. What is not spent is left to the
     mechanism. Everything follows from the answers.
     """
-    if not private(omega):
-        return Found(omega, Fraction(0))
+    found = _outlined(ask, declare, omega, share) if private(omega) else Found(omega, Fraction(0))
+    columns = [c for c in found.domain if c.name in sought and steps.roundable(c)]
+    return _rounded(ask, declare, found, columns) if columns else found
+
+
+def _rounded(ask: Ask, declare: Declare, found: Found, columns: Sequence[Column]) -> Found:
+    """The same with the steps of these columns."""
+    declare(_with(found.domain, [steps.asked_for(column) for column in columns]))
+    questions = [
+        Question(STEP, CellCounts(Cells((Bins(column.name, tuple(range(column.codes + 1))),))), own)
+        for column, own in zip(
+            map(steps.asked_for, columns), divide(steps.SHARE, [1.0] * len(columns)), strict=True
+        )
+    ]
+    answers = zip(columns, ask(questions), strict=True)
+    after = [steps.rounded(column, answer) for column, answer in answers]
+    domain = _with(found.domain, after)
+    declare(domain)
+    seen = {column.name: None if column.step is None else float(column.step) for column in after}
+    spent = found.spent + sum((question.share for question in questions), Fraction(0))
+    return replace(
+        found, domain=domain, spent=spent, facts=found.facts | {"share": str(spent), "steps": seen}
+    )
+
+
+def _with(domain: Domain, columns: Sequence[Column]) -> Domain:
+    """The domain with these in the place of columns of the same names."""
+    by_name = {column.name: column for column in columns}
+    return replace(domain, columns=tuple(by_name.get(column.name, column) for column in domain))
+
+
+def _outlined(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Found:
     asked = outer(omega)
     declare(asked)
     searches, failure = _searches(omega, asked, share)
@@ -67,15 +98,13 @@ def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Found:
         if not open_:
             break
         if look:
-            again = {search.column.name: search.column for search in open_}
-            asked = replace(asked, columns=tuple(again.get(column.name, column) for column in asked))
+            asked = _with(asked, [search.column for search in open_])
             declare(asked)
         questions = [_question(search.column, search.shares[look]) for search in open_]
         spent += sum((question.share for question in questions), Fraction(0))
         for search, answer in zip(open_, ask(questions), strict=True):
             learn(search, answer, failure)
-    found = {search.column.name: search.wanted for search in searches}
-    domain = replace(omega, columns=tuple(found.get(column.name, column) for column in omega))
+    domain = _with(omega, [search.wanted for search in searches])
     declare(domain)
     return Found(domain, spent, _facts(searches, spent), _notes(searches))
 

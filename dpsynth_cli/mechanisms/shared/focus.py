@@ -6,13 +6,17 @@ are in few neighbouring ones, these are cut into 32 again, and so on. What is fo
 narrow in the focus and grow outside. No code is lost, but the cells far outside that together have no more
 rows than noise may be are taken to be empty (`Scale.tails`). A column whose rows are all over its bounds is
 asked once, and keeps its even scale.
+
+If most rows have one and the same code, such as a zero for nothing, the focus is where the others are, if
+these can be seen: the whole range is looked at once more, and the scale only remembers the code
+(`Scale.spike`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -25,7 +29,8 @@ from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Fl
 
 CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
-ROUNDS = 7
+ROUNDS = 10
+SPIKE = 4  # codes at most that most rows have, and are no focus
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
 MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
@@ -47,6 +52,8 @@ class _Looked:
     scale: Scale
     counts: list[Floats] = field(default_factory=list)
     spent: Fraction = Fraction(0)
+    spike: tuple[int, int] | None = None
+    spiked: float = 0.0  # rows
 
     @property
     def affordable(self) -> bool:
@@ -63,14 +70,25 @@ class _Looked:
             sharper, self.counts = again(there), []
             dull, self.price = self.price, max(self.price, sharper)
             return self.price > 2 * dull
-        counts = np.mean(self.counts, axis=0)
-        cells = narrowest(counts, answer.sd / math.sqrt(len(self.counts)), there)
+        counts, sd = np.mean(self.counts, axis=0), answer.sd / math.sqrt(len(self.counts))
+        if self.spike is not None:
+            there = max(1.0, there - self.spiked)
+            counts = counts - self.spiked * _parts(edges, self.spike)
+        cells = narrowest(counts, sd, there)
         if cells is None:
+            if self.spike is not None and self.end - self.begin == self.column.size:
+                self.scale = _even(self.column)
             few = np.convolve(counts, np.ones(min(2, len(counts))), "valid").max()
             return len(self.counts) < AGAIN and bool(few >= MAYBE * there)
         self.begin, self.end, self.counts = edges[cells[0]], edges[cells[1]], []
         self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
-        return self.end - self.begin >= FEW // 4 and MORE * (cells[1] - cells[0]) < len(edges)
+        width, one = self.end - self.begin, cells[1] - cells[0] == 1
+        if width <= SPIKE and self.spike is None:  # the others, if they can be seen
+            self.spike, self.spiked = (self.begin, self.end), float(counts[slice(*cells)].sum())
+            sharper = again(max(1.0, there - self.spiked))
+            self.begin, self.end, self.price = 0, self.column.size, max(self.price, sharper)
+            return sharper > 0
+        return width > SPIKE if one else width >= FEW // 4 and MORE * (cells[1] - cells[0]) < len(edges)
 
 
 def ask_scales(
@@ -99,7 +117,8 @@ def ask_scales(
             if one.learn(answer, partial(_price, ask, step, one.column, one.share), n) and one.affordable
         ]
     left = sum((one.share - one.spent for one in looked), Fraction(0))
-    return [one.scale if one.scale.loose >= loose else _even(one.column) for one in looked], left
+    scales = [one.scale if one.scale.loose >= loose else _even(one.column) for one in looked]
+    return [replace(scale, spike=one.spike) for scale, one in zip(scales, looked, strict=True)], left
 
 
 def surely(sizes: Sizes) -> float:
@@ -151,6 +170,12 @@ def _price(ask: Ask, step: str, column: Column, share: Fraction, n: float) -> Fr
 def _edges(begin: int, end: int) -> list[int]:
     cells = np.arange(CELLS + 1, dtype=np.int64)
     return sorted(set((begin + cells * (end - begin) // CELLS).tolist()))
+
+
+def _parts(edges: list[int], spike: tuple[int, int]) -> Floats:
+    """What part of the spike's codes each cell has."""
+    inside = np.clip(edges, *spike).astype(np.float64)
+    return np.asarray(np.diff(inside) / (spike[1] - spike[0]))
 
 
 def _look(step: str, column: Column, begin: int, end: int, share: Fraction) -> Question:

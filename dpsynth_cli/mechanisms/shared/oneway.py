@@ -129,7 +129,7 @@ def ask_marginals(
     plans = [plan for plan in plans if plan.spikes]
     looked = [_look(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
-        marginals[plan.column.name] = _with_spikes(marginals[plan.column.name], look, answer)
+        marginals[plan.column.name], _ = with_spikes(marginals[plan.column.name], look, answer)
     return marginals
 
 
@@ -149,7 +149,7 @@ def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
             own.append((float(block.sum()), answer.sd**2 * len(block)))
     best = np.array([best_total(own) for own in known])
     # Many small classes, each clipped at 0 by itself, would add up to too many rows.
-    return on_simplex(best, float((sizes.rows if omega.neighbours == "replace_one" else best).sum()))
+    return on_simplex(best, float((sizes.rows if omega.rows_public else best).sum()))
 
 
 def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Marginal:
@@ -203,7 +203,8 @@ def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Ques
     heavy = _above(marginal.masses, np.maximum(threshold(marginal.width, sd), 0.5)) & (marginal.width > 1)
     pieces = _pieces(np.sum(marginal.masses, axis=0), marginal.width, heavy)
     starts, _ = cut(marginal.first, marginal.width, pieces)
-    return count(omega, Bins(column.name, (*starts.tolist(), column.codes)), share)
+    known = range(plan.scale.spike[0], plan.scale.spike[1] + 1) if plan.scale.spike else ()
+    return count(omega, Bins(column.name, tuple(sorted({*starts.tolist(), *known, column.codes}))), share)
 
 
 def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
@@ -218,7 +219,8 @@ def _pieces(mass: Floats, width: Ints, heavy: np.ndarray) -> Ints:
     return pieces
 
 
-def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal:
+def with_spikes(marginal: Marginal, look: Question, answer: Answer) -> tuple[Marginal, NDArray[np.bool_]]:
+    """The marginal in the pieces of a question about spikes, and which of them are spikes."""
     assert isinstance(look.statistic, CellCounts)
     assert isinstance(look.statistic.cells, Cells)
     axis = look.statistic.cells.axes[0]
@@ -234,7 +236,7 @@ def _with_spikes(marginal: Marginal, look: Question, answer: Answer) -> Marginal
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
     counted = marginal.first if marginal.counted is None else marginal.counted
-    return Marginal(first, width, masses, counted)
+    return Marginal(first, width, masses, counted), spike
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:

@@ -32,10 +32,10 @@ class Sizes:
 def sizes_and_rest(ask: Ask, omega: Domain, split: Mapping[str, float]) -> tuple[Sizes, Fraction]:
     """The sizes, and the share that is left for the rest.
 
-    replace_one: the plain total is public; classes are paid for, and add up to it. add_remove: the
+    replace_one: the plain total is public; classes are paid for, and add up to it. add_remove, or units: the
     stage `total` pays for them, unless the spec has a public rows_hint and there are no classes.
     """
-    public = omega.neighbours == "replace_one"
+    public = omega.rows_public
     n = float(ask([Question("n", Total(), Fraction(0))])[0].values[0]) if public else None
     if omega.strata is None:
         if n is not None:

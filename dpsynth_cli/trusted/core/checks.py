@@ -19,6 +19,7 @@ from dpsynth_cli.questions import (
     Question,
     RowScores,
     Scored,
+    UnitSizes,
 )
 from dpsynth_cli.trusted.core.sensitivity import largest_value
 from dpsynth_cli.trusted.core.shapes import (
@@ -71,6 +72,10 @@ def check_question(question: Question, omega: Domain) -> None:
                     raise ValueError("scores do not fit their axes or their bits")
         case RowScores():
             _check_row_scores(question, statistic, omega)
+        case UnitSizes(cells=cells):
+            if omega.unit_rows is None or question.by is not None or cells.order is not None:
+                raise ValueError("sizes are of units, in row-major cells, and not by class")
+            _check_cells(cells, omega)
     if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_value(statistic) >= 2**62:
@@ -78,9 +83,10 @@ def check_question(question: Question, omega: Domain) -> None:
 
 
 def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
-    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise."""
-    if omega.neighbours != "replace_one" or question.by is not None:
-        raise ValueError("row scores are defined under replace_one only, and not by class")
+    """Under add_remove a row that is not there would show as fewer coordinates, whatever the noise; so would
+    a unit that is replaced by one of fewer rows."""
+    if not omega.rows_public or question.by is not None:
+        raise ValueError("row scores are defined under replace_one only, and not by class or for units")
     for axis in statistic.axes:
         _check_axis(axis, omega)
     d, r = len(statistic.axes), len(statistic.weights)

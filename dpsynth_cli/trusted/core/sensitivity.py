@@ -1,4 +1,5 @@
-"""How far one row can move each kind of question: exact integers, for both neighbour relations.
+"""How far one row, or one unit of several, can move each kind of question: exact integers, for both neighbour
+relations.
 
 Each line is derived in `trusted/README.md` and docs/privacy.md; `tests/trusted/core/test_sensitivity.py`
 shows that no row moves a sum further and that a worst case reaches it.
@@ -20,6 +21,7 @@ from dpsynth_cli.questions import (
     RowScores,
     Statistic,
     Total,
+    UnitSizes,
 )
 
 MAX_ROWS = 2**34
@@ -38,15 +40,34 @@ class Sensitivity:
     half_above: bool = False
     largest: int | None = None
 
+    def times(self, moves: int) -> Sensitivity:
+        """What so many moves of this size add up to at most, all in the same direction."""
+        largest = None if self.largest is None else moves * self.largest
+        return Sensitivity(moves * self.l1, moves**2 * self.l2_squared, self.half_above, largest)
+
 
 def sensitivity(question: Question, omega: Domain) -> Sensitivity:
-    """What one row can change in the answer, under the domain's neighbour relation.
+    """What one row, or one unit, can change in the answer, under the domain's neighbour relation.
 
-    By class, one row is in one block: adding it moves that block only; replacing it moves inside a
-    block, or out of one and into another.
+    A unit of at most k kept rows that comes or goes is k rows that do. One that is replaced is made of k
+    moves at most, one after the other: rows replaced by others, and the rest rows that come or go, which is
+    never the larger move. So it is k times one row's, in every norm.
     """
     if isinstance(question.statistic, RowScores):
         return _row_scores(question.statistic)
+    if isinstance(question.statistic, UnitSizes):  # a unit is counted once, in one cell and at one size
+        return Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+    if omega.unit_rows is None:
+        return _of_one_row(question, omega)
+    if isinstance(question.statistic, Total) and question.by is None:  # rows replaced do not change it
+        return Sensitivity(1, 1).times(omega.unit_rows)
+    return _of_one_row(question, omega).times(omega.unit_rows)
+
+
+def _of_one_row(question: Question, omega: Domain) -> Sensitivity:
+    """By class, one row is in one block: adding it moves that block only; replacing it moves inside a
+    block, or out of one and into another."""
+    assert not isinstance(question.statistic, RowScores | UnitSizes)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
@@ -62,8 +83,8 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
 
 
 def is_free(question: Question, omega: Domain) -> bool:
-    """The plain total under replace_one: n is public there, exact and without a price."""
-    return isinstance(question.statistic, Total) and question.by is None and omega.neighbours == "replace_one"
+    """The plain total under replace_one: n is public there, exact and without a price; not with units."""
+    return isinstance(question.statistic, Total) and question.by is None and omega.rows_public
 
 
 def largest_value(statistic: Statistic) -> int:
@@ -77,8 +98,8 @@ def largest_value(statistic: Statistic) -> int:
     return MAX_ROWS * _largest_entry(statistic)
 
 
-def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores) -> int:
-    """The most that one row adds to one integer of the sum."""
+def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores | UnitSizes) -> int:
+    """The most that one row, or unit, adds to one integer of the sum."""
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)

@@ -22,6 +22,7 @@ from dpsynth_cli.questions import (
     RowScores,
     Scored,
     Total,
+    UnitSizes,
 )
 
 
@@ -67,6 +68,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             length = rows * len(weights)
         case Misfit(tables=tables):
             length = len(tables)
+        case UnitSizes(cells=cells):
+            length = cell_count(cells) * (omega.unit_rows or 0)
     return (length,) * classes
 
 
@@ -113,6 +116,8 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
             case Misfit(tables=tables):
                 for part in tables:
                     of_axes(part.axes)
+            case UnitSizes(cells=cells):
+                of_axes(cells.axes)
     return names
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsynth_cli.domain import Domain
@@ -10,10 +10,12 @@ from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Records
 from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
 Advance = Callable[[int], None]  # told how many more bytes are read
 SumOver = Callable[..., tuple[list[Ints], int]]  # of scan, omega, questions, progress; watches, counted
+Gather = Callable[..., None]  # into a truncation; progress, watches, counted
 
 
 def reads_all(scan: Scan) -> None:
@@ -22,14 +24,23 @@ def reads_all(scan: Scan) -> None:
 
 @dataclass(frozen=True)
 class Engine:
-    """Something that sums. `check` refuses a table it cannot read, before anything is charged. One that
-    `watches` shows each piece's codes to its fifth argument, so that passes over the table are saved; one
-    that `counts` adds what is not as declared to its sixth."""
+    """Something that sums, and that gathers rows by their units. `check` refuses a table it cannot read,
+    before anything is charged. One that `watches` shows each piece's codes to its fifth argument, so that
+    passes over the table are saved; one that `counts` adds what is not as declared to its sixth. One
+    without `gather` cannot protect units."""
 
     sum_over: SumOver
     check: Callable[[Scan], None] = reads_all
     watches: bool = False
     counts: bool = False
+    gather: Gather | None = None
+
+
+def marked_records(marked: Marked, counted: Problems | None = None) -> Iterator[Records]:
+    """The rows of one marked scan, one piece at a time: what a worker gives back where units are
+    protected."""
+    for piece in marked.pieces():
+        yield marked.records(marked.encode(piece, counted))
 
 
 def summed(

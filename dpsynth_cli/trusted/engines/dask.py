@@ -3,7 +3,8 @@
 Claim. Out go questions, declared columns and where a part lies; back come integer sums, the same as on one
 machine: of the questions, and of cells that are not as declared. No noise is drawn on a worker. Partial sums
 are raw data: they are in the memory of workers and on their connections, in no file, and a part whose worker
-dies is read again from its start by another.
+dies is read again from its start by another. Where units are protected, out goes the key of their marks
+too, and back come encoded rows with marks in place of ids: this machine chooses which are kept, and sums.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ import asyncio
 import logging
 import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpsynth_cli import __version__
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
-from dpsynth_cli.trusted.engines import Advance, Engine, summed
+from dpsynth_cli.trusted.engines import Advance, Engine, marked_records, summed
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Records, Truncation, record
 from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file
@@ -45,7 +49,7 @@ def dask_engine(address: str | None = None, workers: int | None = None) -> Itera
             next_step="Install it: pip install 'dpsynth-cli[dask]'",
         ) from None
     with _cluster(workers) if address is None else _connected(distributed, address) as client:
-        yield Engine(partial(sum_over, client), _check, counts=True)
+        yield Engine(partial(sum_over, client), _check, counts=True, gather=partial(gather, client))
 
 
 def sum_over(
@@ -59,20 +63,49 @@ def sum_over(
     part_size: int | None = None,
 ) -> tuple[list[Ints], int]:
     """The exact sums of the questions over all rows, and the number of rows. Nothing can be watched here."""
+    # Bound before it is sent, so that Dask does not look for tasks of its own in the questions.
+    asked = [tables_only(question) for question in questions]
+    tally = Tally(questions, omega)
+    work = partial(_summed, omega=omega, questions=asked)
+    for sums in _mapped(client, scan, work, progress, counted, part_size):
+        tally.merge(sums)
+    return tally.sums(), tally.rows
+
+
+def gather(
+    client: Any,
+    truncation: Truncation,
+    progress: Advance = lambda done: None,
+    watches: Sequence[object] = (),
+    counted: Problems | None = None,
+    part_size: int | None = None,
+) -> None:
+    """All rows of a table to where their units are truncated, on this machine: workers read, encode, mark."""
+    for records in _mapped(client, truncation.marked, _marked, progress, counted, part_size):
+        truncation.put(records)
+
+
+def _mapped(
+    client: Any,
+    scan: Scan | Marked,
+    work: Callable[[Any, Problems | None], Any],
+    progress: Advance,
+    counted: Problems | None,
+    part_size: int | None,
+) -> Iterator[Any]:
+    """What the workers make of each part of a table, once each, in any order."""
     from distributed import CancelledError, KilledWorker, as_completed
 
     cores = max(1, sum(client.nthreads().values()))
     size = part_size or min(LARGEST_PART, max(SMALLEST_PART, (scan.size or 0) // (4 * cores)))
-    # Bound before it is sent, so that Dask does not look for tasks of its own in the questions.
-    asked = [tables_only(question) for question in questions]
     names = None if counted is None else tuple(counted.columns)
-    work = partial(_work, omega=omega, questions=asked, names=names)
-    tally, parts = Tally(questions, omega), scan.parts(size)
+    task = partial(_work, work=work, names=names)
+    parts: Iterator[Any] = scan.parts(size)
     under_way: dict[str, int] = {}
 
     def submit(count: int) -> Iterator[Any]:
         for part in islice(parts, count):
-            future = client.submit(work, part, pure=False)
+            future = client.submit(task, part, pure=False)
             under_way[future.key] = part.size or 0
             yield future
 
@@ -82,8 +115,8 @@ def sum_over(
             read = under_way.pop(future.key)  # fails if a part comes a second time
             if isinstance(found, DpsynthError):
                 raise found
-            sums, problems = found
-            tally.merge(sums)
+            made, problems = found
+            yield made
             if counted is not None and problems is not None:
                 counted.merge(problems)
             progress(read)
@@ -98,21 +131,30 @@ def sum_over(
         ) from None
     except (OSError, asyncio.TimeoutError, CancelledError):
         raise FileError("the Dask cluster went away.", "", "Start it again.") from None
-    return tally.sums(), tally.rows
+
+
+def _summed(
+    part: Scan, counted: Problems | None, omega: Domain, questions: Sequence[Question]
+) -> PartialSums:
+    return summed(part, omega, questions, counted)
+
+
+def _marked(part: Marked, counted: Problems | None) -> Records:
+    return np.concatenate([np.empty(0, record(len(part.columns))), *marked_records(part, counted)])
 
 
 def _work(
-    part: Scan, omega: Domain, questions: Sequence[Question], names: Sequence[str] | None
-) -> tuple[PartialSums, Problems | None] | DpsynthError:
-    """What runs on a worker: sums, and what is not as declared in columns of these names. It never raises:
-    Dask would log the error's text, which may quote a cell."""
+    part: Any, work: Callable[[Any, Problems | None], Any], names: Sequence[str] | None
+) -> tuple[Any, Problems | None] | DpsynthError:
+    """What runs on a worker: sums or records, and what is not as declared in columns of these names. It never
+    raises: Dask would log the error's text, which may quote a cell."""
     from distributed import get_worker
 
     try:
         if _spills(get_worker()):
             return _may_spill("a worker of the cluster")
         counted = None if names is None else Problems.of(names)
-        return summed(part, omega, questions, counted), counted
+        return work(part, counted), counted
     except DpsynthError as error:
         return error
     except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import Queue
 from threading import Event, Thread
 from typing import Protocol, TypeVar
@@ -14,8 +14,16 @@ from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Advance
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Rows
+from dpsynth_cli.trusted.rows.unit_rows import MARK, Truncation
 from dpsynth_cli.trusted.sums.batch import CodesByColumn
 from dpsynth_cli.trusted.sums.tally import Tally
+
+
+class Pieces(Protocol):
+    """What can be read in pieces and encoded in threads."""
+
+    def pieces(self) -> Iterator[Piece]: ...
+    def encode(self, piece: Piece, counted: Problems | None = None) -> CodesByColumn: ...
 
 
 class Adds(Protocol):
@@ -60,8 +68,27 @@ def sum_over(
     return first.sums(), first.rows
 
 
+def gather(
+    truncation: Truncation,
+    progress: Advance = lambda done: None,
+    watches: Sequence[Watch] = (),
+    counted: Problems | None = None,
+    workers: int | None = None,
+) -> None:
+    """All rows of a table to where their units are truncated. Watches see every column, and no unit."""
+
+    def without_units(watch: Watch) -> Watch:
+        def seen(codes: CodesByColumn, number: int) -> None:
+            watch({name: values for name, values in codes.items() if name != MARK}, number)
+
+        return seen
+
+    seen = [*map(without_units, watches)]
+    added_up(truncation.marked, lambda: truncation, progress, seen, counted, workers)
+
+
 def added_up(
-    scan: Rows,
+    scan: Pieces,
     make: Callable[[], A],
     progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),

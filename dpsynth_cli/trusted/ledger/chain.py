@@ -17,10 +17,10 @@ import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 
@@ -114,7 +114,7 @@ def check_name(what: str, name: str) -> None:
 def append(db: Db, dataset: str, kind: str, release: str, payload: dict[str, Any]) -> Entry:
     """Write the next entry, inside the caller's write transaction."""
     number, previous = head(db)
-    time = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    time = disk.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     text, salt = canonical(payload).decode(), secrets.token_hex(16)
     own = entry_hash(number + 1, time, dataset, kind, release, text, salt, previous)
     insert(db, (number + 1, time, dataset, kind, release, text, salt, previous, own))

@@ -7,11 +7,10 @@ and goes on where the ledger's goes on. A copy is as confidential as the ledger.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpsynth_cli.disk import lock
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.trusted.ledger.chain import COLUMNS, Row
@@ -26,9 +25,9 @@ def bring_up_to_date(path: Path, rows: Callable[[], Sequence[Row]]) -> int:
     The file is locked before the `rows` are read: else another process could have added newer ones.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b") as file:
-            lock(file)
+        disk.make_folder(path.parent, 0o700)
+        with disk.append(path, 0o600) as file:
+            disk.lock(file)
             file.seek(0)
             have = file.read()
             expected = [_line(row) for row in rows()]
@@ -42,8 +41,7 @@ def bring_up_to_date(path: Path, rows: Callable[[], Sequence[Row]]) -> int:
             if torn:
                 file.truncate(len(have) - len(torn))
             file.write(b"".join(expected[len(kept) :]))
-            file.flush()
-            os.fsync(file.fileno())
+            disk.sync(file)
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror}.", NOTHING, "Choose another place.") from None
     return len(expected) - len(kept)
@@ -52,7 +50,7 @@ def bring_up_to_date(path: Path, rows: Callable[[], Sequence[Row]]) -> int:
 def read(path: Path) -> list[Row]:
     """The entries of such a file."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = disk.read(path).splitlines()
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.", "Nothing was taken over.") from None
     try:

@@ -15,10 +15,12 @@ RELATIONS = ("add_remove", "replace_one")
 
 @dataclass(frozen=True)
 class Unit:
-    """What an amount is counted in; amounts of different units never add up."""
+    """What an amount is counted in; amounts of different units never add up. `protects` names the column
+    whose equal cells are one person's rows; without it one row is protected."""
 
     currency: str
     neighbours: str
+    protects: str = ""
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES or self.neighbours not in RELATIONS:
@@ -26,7 +28,12 @@ class Unit:
 
     def __str__(self) -> str:
         kind = "pure epsilon" if self.currency == "epsilon" else "rho (Gaussian)"
-        return f"{kind} under {self.neighbours}"
+        return f"{kind} under {self.neighbours}{by_unit(self.protects)}"
+
+
+def by_unit(protects: str) -> str:
+    """Who is protected, behind the neighbour relation, where it is not one row."""
+    return f" by {protects}" if protects else ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class Cost:
             "neighbours": self.unit.neighbours,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            **({"unit": self.unit.protects} if self.unit.protects else {}),
         }
 
 
@@ -77,10 +85,11 @@ class Grant:
     delta: Fraction | None
     neighbours: str
     allow_unbounded: bool
+    protects: str = ""
 
     @property
     def unit(self) -> Unit:
-        return Unit("epsilon" if self.delta is None else "rho", self.neighbours)
+        return Unit("epsilon" if self.delta is None else "rho", self.neighbours, self.protects)
 
     @cached_property
     def total(self) -> Fraction:
@@ -95,6 +104,7 @@ class Grant:
             self.delta,
             self.neighbours,
             self.allow_unbounded or more.allow_unbounded,
+            self.protects,
         )
 
     def epsilon_of(self, amount: Fraction) -> Fraction:
@@ -119,18 +129,26 @@ def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, s
 
     Claim: a release that costs `amount` in `source` costs at most the result in `target`. A pure
     epsilon has the rho of randomised response; add_remove twice is replace_one, so 2 epsilon, or 4 rho. Never
-    the reverse.
+    the reverse. A row that comes or goes replaces its unit, and one that is replaced may replace two; a row's
+    price says nothing of a unit, which may have any number of rows.
 
     >>> converted(Fraction(1, 2), Unit("epsilon", "add_remove"), Unit("rho", "replace_one"))[1]
     '2 x epsilon from add_remove to replace_one, then epsilon to the rho that covers it'
     """
-    steps = []
-    if source.neighbours != target.neighbours:
+    steps, times = [], 1
+    if source.protects != target.protects:
+        if target.protects:
+            return None
+        times = (1 + (source.neighbours == "add_remove")) * (1 + (target.neighbours == "replace_one"))
+        said = f"from {source.neighbours}{by_unit(source.protects)} to {target.neighbours} by rows"
+    elif source.neighbours != target.neighbours:
         if source.neighbours == "replace_one":
             return None
-        factor = 2 if source.currency == "epsilon" else 4
+        times, said = 2, "from add_remove to replace_one"
+    if times > 1:
+        factor = times if source.currency == "epsilon" else times**2
         amount *= factor
-        steps.append(f"{factor} x {source.currency} from add_remove to replace_one")
+        steps.append(f"{factor} x {source.currency} {said}")
     if source.currency != target.currency:
         if source.currency == "rho":
             return None
@@ -143,14 +161,20 @@ def cost_of(payload: dict[str, Any]) -> Cost:
     """The cost that a reserve entry records."""
     if payload["currency"] == "unbounded":
         return UNBOUNDED
-    unit = Unit(payload["currency"], payload["neighbours"])
+    unit = Unit(payload["currency"], payload["neighbours"], payload.get("unit", ""))
     return Cost(Fraction(payload["amount"]), unit, payload["epsilon"], payload["delta"])
 
 
 def grant_of(payload: dict[str, Any]) -> Grant:
     """The grant that a grant entry records."""
     delta = None if payload["delta"] is None else Fraction(payload["delta"])
-    grant = Grant(Fraction(payload["epsilon"]), delta, payload["neighbours"], payload["allow_unbounded"])
+    grant = Grant(
+        Fraction(payload["epsilon"]),
+        delta,
+        payload["neighbours"],
+        payload["allow_unbounded"],
+        payload.get("unit", ""),
+    )
     if grant.epsilon <= 0 or grant.unit.currency != payload["currency"]:
         raise ValueError("a grant is of a positive epsilon, in rho if and only if it has a delta")
     return grant

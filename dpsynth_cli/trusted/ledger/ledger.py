@@ -169,6 +169,7 @@ class Ledger(Reading):
         delta: str | None = None,
         allow_unbounded: bool = False,
         replace: bool = False,
+        unit: str = "",
     ) -> Balance:
         """Limit a data set, or all that match a pattern together, to a total, or add to it; what was recorded
         before counts against it. With `replace`, and after it was revoked, the total is this one.
@@ -182,6 +183,7 @@ class Ledger(Reading):
             "neighbours": neighbours,
             "allow_unbounded": allow_unbounded,
             **({"replace": True} if replace else {}),
+            **({"unit": unit} if unit else {}),
         }
         chain.check_name("data set", dataset)
         new = grant_of(payload)

@@ -27,7 +27,8 @@ def grant_command(dataset: str, epsilon: str, grant: Grant) -> str:
     """The command that adds to a grant: of the same kind, or it would be refused."""
     delta = "" if grant.delta is None else f" --delta {enough(grant.delta, digits=1000)}"
     relation = "" if grant.unit.neighbours == "add_remove" else f" --neighbours {grant.unit.neighbours}"
-    return f"dpsynth budget grant {shlex.quote(dataset)} {epsilon}{delta}{relation}"
+    unit = f" --unit {shlex.quote(grant.protects)}" if grant.protects else ""
+    return f"dpsynth budget grant {shlex.quote(dataset)} {epsilon}{delta}{relation}{unit}"
 
 
 def too_little(
@@ -65,13 +66,20 @@ def not_covered(dataset: str, cost: Cost, grant: Grant) -> BudgetError:
             f"{grant_command(dataset, 'EPSILON', grant)} --allow-groups",
         )
     changes = []
-    if (cost.unit.neighbours, grant.unit.neighbours) == ("replace_one", "add_remove"):
+    if grant.protects and cost.unit.protects != grant.protects:
+        changes.append(f"set privacy.unit to {{column: {grant.protects}, rows: K}}")
+    elif not cost.unit.protects and (cost.unit.neighbours, grant.neighbours) == ("replace_one", "add_remove"):
         changes.append("set privacy.neighbours to add_remove")
     if (cost.unit.currency, grant.unit.currency) == ("rho", "epsilon"):
         changes.append("leave out privacy.delta")
     delta = grant.delta if cost.delta is None or grant.delta else Fraction(cost.delta)
     both = {cost.unit.neighbours, grant.neighbours}  # replace_one counts the other, too
-    other = replace(grant, delta=delta, neighbours="replace_one" if "replace_one" in both else "add_remove")
+    other = replace(
+        grant,
+        delta=delta,
+        neighbours="replace_one" if "replace_one" in both else "add_remove",
+        protects=cost.unit.protects if grant.protects else "",
+    )
     return BudgetError(
         f"this release is counted in {cost.unit}, but the budget of {dataset} is {kind(grant)}: "
         "the one does not imply the other at any price.",

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.domain import GRID, OCTAVES, Column
+from dpsynth_cli.domain import GRID, OCTAVES, STEPS, Column
 from dpsynth_cli.scales import to_codes
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
@@ -88,6 +88,8 @@ def codes(values: Values, column: Column) -> Codes:
         else:
             if column.octaves:
                 result = _in_octaves(values, column)
+            elif column.rounding:
+                result = _in_steps(values)
             elif column.grid is not None:
                 result = _on_multiples(values, column)
             elif column.scale != "linear" and column.size > 1:
@@ -126,6 +128,19 @@ def _in_octaves(values: Values, column: Column) -> Codes:
     octave = np.frexp(np.minimum(np.abs(x), 2.0**end))[1].astype(np.int32) - 1  # exact; NaN is 0 below
     step = np.where(np.abs(x) >= 2.0**first, np.minimum(octave, end - 1) - first + 1, 0)
     return np.asarray(end - first + np.where(x < 0, -step, step), np.int32)
+
+
+def _in_steps(values: Values) -> Codes:
+    """The first of the steps, from thousands down, that a number is a multiple of, as its shortest decimal
+    says it. None of them, and NaN, as the last code."""
+    x = np.asarray(values, np.float64)
+    result = np.full(len(x), len(STEPS), np.int32)
+    for code, step in reversed(list(enumerate(STEPS))):
+        # Every other step is half of a power of ten. These, and doubling, are exact.
+        y, (up, down) = (2 * x, (2 * step).as_integer_ratio()) if code % 2 else (x, step.as_integer_ratio())
+        fits = np.rint(y * float(down)) / float(down) == y if up == 1 else np.rint(y / up) * up == y
+        result[fits] = code
+    return result
 
 
 def _on_multiples(x: Values, column: Column) -> Codes:

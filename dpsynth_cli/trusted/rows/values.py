@@ -117,6 +117,16 @@ def _said_by_arrow(array: pa.Array, column: Column) -> Values:
     return said_by_text(_formatted(array), column)
 
 
+def texts(array: pa.Array) -> pa.Array:
+    """Cells of a type that is `readable` as a category, as the bytes of their text; null where there is
+    none."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        return array.cast(pa.binary())
+    return plain_binary(array) if is_text(array.type) else _formatted(array)
+
+
 def _plain_integers(array: pa.Array, column: Column) -> bool:
     """Whether cells in bounds are what they would be as floats: integers without nulls, bounds below 2^53."""
     small = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsynth_cli.disk import lock, sync_folder
+from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.questions import Answer, Ints, about
@@ -166,25 +165,22 @@ class Store:
     def locked(self) -> Iterator[None]:
         """One process at a time; the others wait."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            held = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            disk.make_folder(self.path.parent, 0o700)
+            held = disk.append(self.path.with_name(self.path.name + ".lock"), 0o600)
         except OSError as error:
             raise FileError(f"cannot write to {self.path.parent}: {error.strerror}.") from None
-        try:
-            lock(held)
+        with held:
+            disk.lock(held)
             yield
-        finally:
-            os.close(held)
 
     @property
     def exists(self) -> bool:
         """Whether there is any file of it."""
-        return self.path.exists() or self._next.exists()
+        return disk.exists(self.path) or disk.exists(self._next)
 
     def begin(self, state: StreamState) -> None:
         """The first file of a stream that is not charged yet: nothing counts before `commit`."""
         self._write(self.path, state.as_bytes())
-        sync_folder(self.path.parent)
 
     def uncommitted(self) -> StreamState | None:
         """A stream that was begun and has no generation yet: a crash came before its first one."""
@@ -200,20 +196,19 @@ class Store:
 
     def discard(self) -> None:
         """Forget a stream that was begun and never charged, or given up."""
-        self.path.unlink(missing_ok=True)
-        self._next.unlink(missing_ok=True)
+        disk.remove(self.path)
+        disk.remove(self._next)
 
     def commit(self, state: StreamState) -> None:
         """The next generation: its file, then the ledger's note, then its name."""
         state.generation += 1
         data = state.as_bytes()
         self._write(self._next, data)
-        sync_folder(self.path.parent)
         payload = {"generation": state.generation, "commitment": _commitment(state.secret, data)}
         dataset = str(state.spec["privacy"]["dataset"])
         note = self.ledger.note(dataset, state.stream_id, payload, follows=self._noted)
         self._noted = note.number
-        self._rename()
+        self._settle()
 
     def load(self) -> StreamState | None:
         """The state that the ledger knows; None if there is no file at all."""
@@ -228,10 +223,7 @@ class Store:
             known = (note.payload.get("generation"), note.payload.get("commitment"))
             if known == (state.generation, commitment):
                 self._noted = note.number
-                if path == self._next:  # a crash came between the note and the renaming
-                    self._rename()
-                else:
-                    self._next.unlink(missing_ok=True)
+                self._settle(renamed=path == self.path)  # a crash may have come between the note and that
                 return state
         raise VerificationError(
             f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
@@ -241,10 +233,14 @@ class Store:
             "is lost for good, a new stream is charged anew: dpsynth stream init SPEC --start-over",
         )
 
-    def _rename(self) -> None:
+    def _settle(self, renamed: bool = False) -> None:
+        """The generation that the ledger knows has its name, durably, before another is written beside it."""
         try:
-            os.replace(self._next, self.path)
-            sync_folder(self.path.parent)
+            if renamed:
+                disk.remove(self._next)
+            else:
+                disk.replace(self._next, self.path)
+            disk.sync_folder(self.path.parent)
         except OSError as error:
             raise FileError(
                 f"cannot write {self.path}: {error.strerror}.",
@@ -254,11 +250,11 @@ class Store:
 
     def _write(self, path: Path, data: bytes) -> None:
         try:
-            path.unlink(missing_ok=True)
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            disk.remove(path)
+            with disk.create(path, 0o600, new=True) as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                disk.sync(file)
+            disk.sync_folder(path.parent)
         except OSError as error:
             raise FileError(
                 f"cannot write {path}: {error.strerror}.",
@@ -275,7 +271,7 @@ def _commitment(secret: str, data: bytes) -> str:
 def _read(path: Path) -> tuple[StreamState, str] | None:
     """A state and its commitment; None for a file that is not whole."""
     try:
-        data = path.read_bytes()
+        data = disk.read(path)
         state = StreamState.of_bytes(data)
         return state, _commitment(state.secret, data)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, zlib.error):

@@ -9,28 +9,43 @@ to `evaluate`; and the counts, which go to the steward; and they go nowhere else
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
+from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_marks import Units
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 from dpsynth_cli.trusted.sums.memory import MOST_BYTES, BestEffort, Memory
+from dpsynth_cli.trusted.sums.unit_sums import KeptUnits
 
 
 class Passes:
-    """Passes over a scan by an engine. `sample_rows` is how many rows are kept aside; 0: none."""
+    """Passes over a scan by an engine. `sample_rows` is how many rows are kept aside; 0: none. With `units`
+    sums are over at most so many rows of each, and the scan has their column besides."""
 
     def __init__(
-        self, scan: Scan, omega: Domain, engine: Engine, sample_rows: int, progress: Progress
+        self,
+        scan: Scan,
+        omega: Domain,
+        engine: Engine,
+        sample_rows: int,
+        progress: Progress,
+        units: Units | None = None,
     ) -> None:
-        self._scan, self._omega, self._engine, self._progress = scan, omega, engine, progress
+        self._whole, self._units = scan, units
+        self._scan = scan if units is None else scan.declared(omega.columns)
+        self._omega, self._engine, self._progress = omega, engine, progress
         self._sample_rows = sample_rows
         self._watched = False
         self._sample: Sample | None = None
         self._memory: Memory | None = None
+        self._kept: KeptUnits | None = None
         self.problems = Problems()  # of the columns that have been counted
 
     def declare(self, omega: Domain) -> None:
@@ -39,11 +54,17 @@ class Passes:
         if omega == self._omega:
             return
         self._omega, self._scan = omega, self._scan.declared(omega.columns)
-        self._watched, self._sample, self._memory = False, None, None
+        self._watched, self._sample = False, None
+        self.close()
 
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)
+        if self._units is not None:
+            self._kept = self._kept or self._truncated(self._units)
+            # They are in this process, where an engine of many has no workers.
+            add_up = self._engine.sum_over if self._engine.watches else sum_over
+            return self._kept.sums(add_up, self._omega, questions)
         if self._memory:
             return self._engine.sum_over(self._memory, self._omega, questions)[0]
         # The first pass that reads every column is watched; of a small table the first that reads any is such
@@ -70,6 +91,30 @@ class Passes:
             self._sample = sample if self._sample_rows and look.whole else None
             self._memory = memory if keep.whole and memory.has(rows) else None
         return found
+
+    def _truncated(self, units: Units) -> KeptUnits:
+        """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
+        what was left out is an error of the release too."""
+        assert self._engine.gather is not None
+        sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
+        look = BestEffort(sample.add)
+        counted = self._uncounted([column.name for column in self._omega])
+        with closing(Truncation(Marked(self._whole, self._omega.columns, units))) as truncation:
+            self._engine.gather(
+                truncation,
+                lambda done: self._progress("reading", done, self._scan.size),
+                (look,) if watches else (),
+                counted,
+            )
+            self.problems.beside(counted)
+            self._sample = sample if watches and look.whole else None
+            return KeptUnits(*truncation.kept())
+
+    def close(self) -> None:
+        """Rows that were kept in a file are gone."""
+        if self._kept is not None:
+            self._kept.close()
+        self._kept = self._memory = None
 
     def sampled(self) -> Table:
         """An even sample of the rows, by a pass of its own if none has seen them all. That pass counts what

@@ -385,7 +385,7 @@ def test_the_printed_algorithm_releases_valid_rows_of_a_mixed_table():
 
 @pytest.mark.parametrize(("params", "said"), [
     (Params(group_size=5), "mechanism.group_size is for guarantee: groups"),
-    (Params(parameters="paper"), "parameters: paper is private under neighbours: replace_one only"),
+    (Params(parameters="paper"), "parameters: paper needs neighbours: replace_one, and no unit"),
     (Params(guarantee="groups"), "guarantee: groups needs mechanism.group_size, a whole number from 2 up"),
     (Params(guarantee="groups", group_size=5, convex=("n <= 3",)),
      "mechanism.convex and mechanism.parameters are for guarantee: dp"),

@@ -104,7 +104,7 @@ def test_integers_dates_times_and_the_nullable_keep_their_types_and_units():
     }
     types = {"year": "integer", "kids": "integer", "seen": "date", "at": "datetime", "none": "integer"}
     omega = Domain(tuple(private(name, types[name], nullable=name == "kids") for name in values))
-    result, _ = found(values, omega, 5.0)
+    result, _ = found(values, omega, 50.0)
     for column in result.domain:
         x = values[column.name]
         assert column.nullable == (column.name == "kids")

@@ -50,8 +50,8 @@ def error(mechanism, loose: int, epsilon: float) -> float:
 @pytest.mark.parametrize("mechanism", [marginals, pmm], ids=["marginals", "pmm"])
 def test_bounds_a_thousand_times_too_wide_cost_little(mechanism):
     # Without a focus, errors are above 1: all rows are in one cell.
-    assert error(mechanism, 1000, 1.0) < 0.03
-    assert error(mechanism, 1, 1.0) < 0.03
+    assert error(mechanism, 1000, 1.0) < 0.08
+    assert error(mechanism, 1, 1.0) < 0.08
 
 
 def test_rows_all_over_their_bounds_are_looked_at_once():

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -30,6 +31,8 @@ from dpsynth_cli.trusted.engines import dask, local, summed
 from dpsynth_cli.trusted.rows.problems import Problems, count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 from dpsynth_cli.trusted.sums.tally import Tally
 from tests.trusted.rows.test_read import COLUMNS, HEADER, JUNK
 from tests.trusted.sums.test_tally import MISFITS, OMEGA, misfit, some_rows, sums
@@ -148,6 +151,26 @@ def test_dask_gives_the_sums_of_the_local_engine_to_the_last_bit(tables, engine,
         assert_same(found, local.sum_over(scan, OMEGA, questions))
     assert len(seen) > 2 * 3
     assert sum(seen) == pytest.approx(2 * scan.size, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(tables, engine, kind):
+    """The first column says whose a row is: most of its values have more than two rows."""
+    unit, *others = OMEGA.columns
+    omega = Domain(tuple(others), unit_rows=2)
+    scan = open_scan(str(tables[kind]), (*others, unit_column(unit.name)))
+    marked = Marked(scan, omega.columns, Units(unit.name, 2, "c3" * 32))
+    found = []
+    for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
+        with closing(Truncation(marked)) as truncation:
+            gather(truncation, **options)
+            kept, units = truncation.kept()
+            with closing(kept), closing(units):
+                blocks = [np.stack(list(kept.encode(piece).values())) for piece in kept.pieces()]
+                found.append((np.concatenate(blocks, axis=1), units.rows, truncation.rows))
+    assert found[0][1:] == found[1][1:]
+    assert found[0][2] == ROWS > len(found[0][0][0])
+    assert np.array_equal(*(rows[:, np.lexsort(rows)] for rows, _, _ in found))
 
 
 def test_dask_counts_the_same_cells_that_are_not_as_declared(tmp_path, engine):

@@ -10,8 +10,9 @@ from itertools import count
 
 import pytest
 
+from dpsynth_cli import disk
 from dpsynth_cli.errors import BudgetError, FileError, VerificationError
-from dpsynth_cli.trusted.ledger import copies, sqlite_file
+from dpsynth_cli.trusted.ledger import sqlite_file
 from dpsynth_cli.trusted.ledger.grants import UNBOUNDED, Cost, Unit
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.ledger.policy import Policy
@@ -346,15 +347,15 @@ def test_every_entry_is_mirrored_for_auditors(book, tmp_path, monkeypatch):
 def test_a_mirror_that_another_process_has_brought_further_is_no_alarm(book, tmp_path, monkeypatch):
     """It is locked before the ledger is read: so nothing can be added between the two."""
     book.grant("census", "1", "add_remove")
-    mirror, locked = tmp_path / "mirror.jsonl", copies.lock
+    mirror, locked = tmp_path / "mirror.jsonl", disk.lock
 
     def after_another(file):
-        monkeypatch.setattr(copies, "lock", locked)
+        monkeypatch.setattr(disk, "lock", locked)
         released(book, "census", "0.25")
         book.export(mirror)
         return locked(file)
 
-    monkeypatch.setattr(copies, "lock", after_another)
+    monkeypatch.setattr(disk, "lock", after_another)
     assert book.export(mirror) == 0
     assert len(mirror.read_text().splitlines()) == 2
 

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli import numbers as grammar
 from dpsynth_cli.arrow import from_texts
-from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.domain import GRID, SECOND, STEPS, Column
 from dpsynth_cli.trusted.rows.encode import encode_arrow, encode_bytes
 from dpsynth_cli.trusted.rows.text import (
     DAY,
@@ -60,6 +61,8 @@ COLUMNS = [
     *both(name="n", type="integer", lower=-(2**53), upper=2**53),
     *both(name="x", type="continuous", lower=-(2.0**128), upper=2.0**128, octaves=True),
     *both(name="n", type="integer", lower=-(2**53 - 1), upper=2**53 - 1, octaves=True),
+    *both(name="x", type="continuous", lower=-1.5, upper=2.5, rounding=True),
+    *both(name="n", type="integer", lower=-5, upper=120, rounding=True),
     *both(name="c", type="nominal", categories=("a", "b", " c ", "7", "2.5", "é", "true")),
     *both(name="c", type="nominal", categories=("a", "b"), other="b"),
     *both(name="o", type="ordinal", categories=("low", "mid", "high")),
@@ -565,3 +568,20 @@ def test_numpy_makes_the_same_of_every_nan_wherever_it_stands():
     for rows in range(1, 18):
         cells = pa.array(np.full(rows, 0x7FF0000000000001, np.uint64)).view(pa.float64())
         assert np.fmax(to_floats(cells), 0.0).tolist() == [0.0] * rows
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(-(10**6), 10**6), st.integers(-3, 8), st.floats(allow_nan=False))
+@example(0, 0, 0.1 + 0.2)
+def test_a_number_has_the_largest_step_that_its_decimal_is_a_multiple_of(many, decimals, x):
+    column = Column("x", "continuous", lower=-1e9, upper=1e9, rounding=True)
+    decimal = Fraction(many) / Fraction(10) ** decimals
+    code = codes(column, repr(float(decimal)).encode())[0]
+    fits = [i for i, step in enumerate(STEPS) if (decimal / step).denominator == 1]
+    assert code == (fits[0] if fits else len(STEPS))
+    code = codes(column, repr(x).encode())[0]
+    assert 0 <= code <= len(STEPS)
+    if abs(x) < 1e9:  # up to there a float is told from its neighbours by its shortest decimal
+        fits = [i for i, step in enumerate(STEPS) if (Fraction(repr(x)) / step).denominator == 1]
+        assert code == (fits[0] if fits else len(STEPS))
+    assert codes(column, b"?")[0] == len(STEPS)

@@ -1,0 +1,86 @@
+"""`privacy.unit`: whose rows belong together, and how many of each are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpsynth_cli.domain import GRID, Column
+from dpsynth_cli.fillers import Filler
+from dpsynth_cli.spec.keys import Key, Kind
+from dpsynth_cli.spec.kinds import LINE, SCALARS, text, whole
+from dpsynth_cli.spec.reader import Wrong, usable
+from dpsynth_cli.spec.yaml_nodes import Keys, Node
+
+MOST_ROWS = 10_000
+_COLUMN = text("the name of a column of the input, such as person_id")
+_ROWS = whole(f"a whole number from 1 to {MOST_ROWS}", 1, MOST_ROWS)
+_SUCH_AS = "keys such as {column: person_id, rows: 5}"
+
+
+@dataclass(frozen=True)
+class ProtectedUnit:
+    """The column of the input that says whose a row is, and how many rows of one unit are kept at most."""
+
+    column: str
+    rows: int
+
+
+def _read(node: Node) -> ProtectedUnit:
+    usable(node)
+    if not isinstance(node, Keys) or set(node.entries) != {"column", "rows"}:
+        raise Wrong(_SUCH_AS)
+    values = {}
+    for name, kind in (("column", _COLUMN), ("rows", _ROWS)):
+        try:
+            values[name] = kind.read(node.entries[name].node)
+        except Wrong as wrong:
+            raise Wrong(f"{_SUCH_AS}, where {name} is {wrong.allowed}") from None
+    return ProtectedUnit(**values)
+
+
+def _write(unit: ProtectedUnit | None) -> Any:
+    return None if unit is None else {"column": unit.column, "rows": unit.rows}
+
+
+UNIT = Key(
+    "unit",
+    Kind(
+        _read,
+        {
+            "type": "object",
+            "properties": {
+                "column": {"type": SCALARS, "pattern": LINE},
+                "rows": dict(_ROWS.schema),
+            },
+            "required": ["column", "rows"],
+            "additionalProperties": False,
+        },
+        _write,
+    ),
+    "who is protected where a person has several rows: `{column: person_id, rows: 5}`. Neighbours then "
+    "differ in all rows of one unit, that is all rows with the same cell in that column of the input. At "
+    "most `rows` rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for "
+    "that many. The column is read, and never released. Without it one row is protected",
+    brief=True,
+)
+
+
+def restored_unit(unit: ProtectedUnit | None, fillers: Sequence[Filler]) -> Filler | None:
+    """The fresh key that has the name of the unit's column: the release has units again."""
+    return next((one for one in fillers if unit is not None and one.name == unit.column), None)
+
+
+def with_unit_key(
+    columns: Sequence[Column], fillers: Sequence[Filler], key: Filler | None
+) -> tuple[tuple[Column, ...], tuple[Filler, ...]]:
+    """The columns with that of the units' numbers among them, where it was declared, and the other
+    fillers."""
+    if key is None:
+        return tuple(columns), tuple(fillers)
+    at = min(key.after, len(columns))
+    numbers = Column(key.name, "integer", lower=1, upper=GRID)
+    before = fillers[: fillers.index(key)]
+    others = [one if one in before else replace(one, after=one.after + 1) for one in fillers if one != key]
+    return (*columns[:at], numbers, *columns[at:]), tuple(others)

@@ -1,0 +1,68 @@
+"""What `privacy.unit` and `of: unit` do not go with: refused before a byte of data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.fillers import SEQUENCE, Filler
+from dpsynth_cli.mechanisms.registry import Mechanism
+from dpsynth_cli.spec.columns import COLUMNS
+from dpsynth_cli.spec.privacy import PRIVACY
+from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.relations import Stated
+from dpsynth_cli.spec.unit import UNIT, ProtectedUnit, restored_unit
+
+
+def check_units(
+    document: Reader,
+    unit: ProtectedUnit | None,
+    columns: Sequence[Column],
+    fillers: Sequence[Filler],
+    stated: Stated,
+    mechanism: Mechanism | None,
+) -> None:
+    """Note every mistake at its own line."""
+    if unit is not None:
+        for fault in _unit_faults(unit, columns, fillers, mechanism):
+            document.section(PRIVACY).note(UNIT.name, fault)
+    for name, fault in _of_unit_faults(columns, restored_unit(unit, fillers) is not None, stated):
+        document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
+
+
+def _unit_faults(
+    unit: ProtectedUnit, columns: Sequence[Column], fillers: Sequence[Filler], mechanism: Mechanism | None
+) -> list[str]:
+    """What a unit does not go with, in words."""
+    faults = []
+    taken = {column.name for column in columns} | {one.name for one in fillers if one.key != SEQUENCE}
+    if unit.column in taken:
+        faults.append(
+            f"names {unit.column}, which is declared in columns: an identifier is never modelled or "
+            "released; leave it out there, or make it a fresh key: {key: true}"
+        )
+    if mechanism is not None and mechanism.stream:
+        faults.append(
+            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of "
+            "the same unit: it protects one row of one push. Leave it out, or release a table"
+        )
+    return faults
+
+
+def _of_unit_faults(columns: Sequence[Column], restored: bool, stated: Stated) -> list[tuple[str, str]]:
+    """Columns whose `of: unit` cannot be kept, and why: without numbers of units there is nothing to keep,
+    and rules of a row would be broken where part of it is its unit's."""
+    own = [column.name for column in columns if column.of == "unit"]
+    if own and not restored:
+        return [
+            (name, "needs privacy.unit, and its column in columns as a fresh key: {key: true}")
+            for name in own
+        ]
+    pairs = [set(one.columns) for one in stated.impossible]
+    together = [*(set(names) for names, _ in stated.relations.groups()), *pairs]
+    mixed = set[str]().union(*(names for names in together if 0 < len(names & set(own)) < len(names)))
+    return [
+        (name, "is in a rule with columns that are not: a rule may be of columns of a unit, or of others")
+        for name in own
+        if name in mixed
+    ]

@@ -1,0 +1,254 @@
+"""At most so many rows of each unit: which are kept, with memory that does not depend on the table.
+
+The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, as a
+set.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows that are
+equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's rows as they
+were.
+
+Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
+first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
+then by the unit's mark. A group of shelves at a time is in memory. A unit as large as the table leaves k
+rows a group.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from copy import copy
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.errors import FileError
+from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.problems import Problems
+from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
+from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
+
+MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
+SIZE = "\0rows"  # how many rows a unit has, in a table of units
+SHELVES = 256
+IN_MEMORY = 2**24  # bytes, before a file is made
+TOGETHER = 2**25  # bytes of records that are sorted at once
+AT_ONCE = 2**20  # rows whose places are made at once
+
+Records = NDArray[Any]
+
+
+def record(width: int) -> np.dtype[Any]:
+    """A row: its unit's mark, its own, how many equal ones it stands for, its codes."""
+    return np.dtype([("unit", "u8", 2), ("mark", "u8", 2), ("times", "i8"), ("codes", "i4", (width,))])
+
+
+class Marked:
+    """A scan whose codes carry the marks of units: what an engine reads where units are protected."""
+
+    def __init__(self, scan: Scan, columns: Sequence[Column], units: Units) -> None:
+        self.columns, self.units = tuple(columns), units
+        self._scan = scan.declared([*columns, unit_column(units.column)])
+
+    @property
+    def size(self) -> int | None:
+        return self._scan.size
+
+    def parts(self, size: int) -> Iterator[Marked]:
+        for part in self._scan.parts(size):
+            own = copy(self)
+            own._scan = part
+            yield own
+
+    def pieces(self) -> Iterator[Piece]:
+        return self._scan.pieces()
+
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, NDArray[Any]]:
+        arrays, ruined = self._scan.cells(piece)
+        codes: dict[str, NDArray[Any]] = dict(encoded(self.columns, arrays, ruined, counted))
+        codes[MARK] = self.units.of_cells(arrays[self.units.column], ruined)
+        return codes
+
+    def records(self, codes: Mapping[str, NDArray[Any]]) -> Records:
+        """The rows of a piece, those that are equal as one record."""
+        table = np.column_stack([codes[column.name] for column in self.columns]).astype(np.int32, copy=False)
+        marks = self.units.of_rows(codes[MARK], table)
+        order, first = runs(marks)
+        times = np.diff(np.append(first, len(order)))
+        made = np.empty(len(first), record(len(self.columns)))
+        own = order[first]
+        made["unit"], made["mark"], made["times"], made["codes"] = (
+            codes[MARK][own],
+            marks[own],
+            times,
+            table[own],
+        )
+        return made
+
+
+class Shelves:
+    """Records in a private temporary file, shelf by shelf; safe to fill from several threads."""
+
+    def __init__(self, kind: np.dtype[Any]) -> None:
+        self._kind, self._lock = kind, Lock()
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
+        self._places: list[list[tuple[int, int]]] = [[] for _ in range(SHELVES)]
+        self._end = 0
+
+    def put(self, records: Records, marks: Marks) -> None:
+        """Each on the shelf that its mark says."""
+        shelf = (marks[:, 0] % SHELVES).astype(np.uint8)
+        data = records[np.argsort(shelf, kind="stable")].tobytes()
+        with self._lock:
+            try:
+                self._file.seek(self._end)
+                self._file.write(data)
+            except OSError as error:
+                where = tempfile.gettempdir()
+                raise FileError(
+                    f"cannot write a temporary file in {where}: {reason(error)}.",
+                    "",
+                    "Make room there, or set TMPDIR.",
+                ) from None
+            for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
+                if count:
+                    self._places[own].append((self._end, count))
+                self._end += count * self._kind.itemsize
+
+    def groups(self) -> Iterator[Records]:
+        """All records, whole shelves together, as few at a time as there is memory for."""
+        held, size = list[tuple[int, int]](), 0
+        for places in self._places:
+            own = sum(count for _, count in places) * self._kind.itemsize
+            if held and size + own > TOGETHER:
+                yield self._read(held)
+                held, size = [], 0
+            held, size = held + places, size + own
+        if held:
+            yield self._read(held)
+
+    def _read(self, places: Sequence[tuple[int, int]]) -> Records:
+        found = []
+        for start, count in places:
+            self._file.seek(start)
+            found.append(self._file.read(count * self._kind.itemsize))
+        return np.frombuffer(b"".join(found), self._kind)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Kept:
+    """Rows that were kept, as a table that can be passed over again and again; raw data."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names, self._wanted = list(names), list(names)
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
+        self._blocks: list[int] = []
+        self.rows = 0
+
+    def add(self, codes: NDArray[np.int32]) -> None:
+        for first in range(0, len(codes), AT_ONCE // 8):
+            part = codes[first : first + AT_ONCE // 8]
+            self._file.write(np.ascontiguousarray(part.T).tobytes())
+            self._blocks.append(len(part))
+        self.rows += len(codes)
+
+    def only(self, names: Collection[str]) -> Kept:
+        part = copy(self)
+        part._wanted = [name for name in self._names if name in names]
+        return part
+
+    def count_rows(self) -> int:
+        return self.rows
+
+    def pieces(self) -> Iterator[Piece]:
+        self._file.seek(0)
+        for rows in self._blocks:
+            data = self._file.read(4 * rows * len(self._names))
+            yield Piece(np.frombuffer(data, np.int32).reshape(-1, rows), 0)
+
+    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
+        return {name: piece.data[self._names.index(name)] for name in self._wanted}
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Truncation:
+    """Rows as they come, in any order and from several threads; then those that are kept."""
+
+    def __init__(self, marked: Marked) -> None:
+        self.marked, self._kind = marked, record(len(marked.columns))
+        self._by_row = Shelves(self._kind)
+        self.rows = 0
+        self._lock = Lock()
+
+    def add(self, codes: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """A piece of a marked scan."""
+        self.put(self.marked.records(codes))
+
+    def put(self, records: Records) -> None:
+        self._by_row.put(records, records["mark"])
+        with self._lock:
+            self.rows += int(records["times"].sum())
+
+    def kept(self) -> tuple[Kept, Kept]:
+        """At most k rows of each unit; and the units: the first of its rows, and how many it has."""
+        units, names = self.marked.units, [column.name for column in self.marked.columns]
+        rows, each = Kept(names), Kept([*names, SIZE])
+        with closing(Shelves(self._kind)) as by_unit:
+            for group in self._by_row.groups():
+                for placed in _placed(group, units):
+                    first = placed[_least(placed, units.rows)]
+                    by_unit.put(first, first["unit"])
+            self.close()
+            for group in by_unit.groups():
+                first = group[_least(group, units.rows)]
+                heads = np.flatnonzero(_starts(first["unit"]))
+                size = np.diff(np.append(heads, len(first))) - 1  # its code: 0 is one row
+                rows.add(first["codes"])
+                each.add(np.column_stack([first["codes"][heads], size.astype(np.int32)]))
+        return rows, each
+
+    def close(self) -> None:
+        self._by_row.close()
+
+
+def _placed(records: Records, units: Units) -> Iterator[Records]:
+    """Every row by itself, its mark now its place in the order of its unit: equal ones are numbered."""
+    order, first = runs(records["mark"])
+    times = np.add.reduceat(records["times"][order], first) if len(order) else np.zeros(0, np.int64)
+    each = records[order[first]]
+    ends = np.cumsum(times)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, AT_ONCE):
+        row = np.arange(start, min(start + AT_ONCE, int(ends[-1])))
+        which = np.searchsorted(ends, row, side="right")
+        placed = each[which]
+        placed["times"] = 1
+        placed["mark"] = units.order(placed["mark"], row - (ends[which] - times[which]))
+        yield placed
+
+
+def _least(records: Records, k: int) -> NDArray[np.int64]:
+    """The first k of each unit, unit by unit."""
+    unit, place = records["unit"], records["mark"]
+    order = np.lexsort((place[:, 1], place[:, 0], unit[:, 1], unit[:, 0]))
+    new = _starts(unit[order])
+    start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    return order[np.arange(len(order)) - start < k]
+
+
+def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """An order in which equal marks are neighbours, and where each run of them begins."""
+    order = np.lexsort((marks[:, 1], marks[:, 0]))
+    return order, np.flatnonzero(_starts(marks[order]))
+
+
+def _starts(marks: Marks) -> NDArray[np.bool_]:
+    """Where a mark differs from the one before."""
+    new = np.ones(len(marks), np.bool_)
+    new[1:] = (marks[1:] != marks[:-1]).any(axis=1)
+    return new
