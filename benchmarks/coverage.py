@@ -88,7 +88,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     real_tables(parser)
     parser.add_argument("--mechanism", nargs="+", default=["marginals", "pmm", "joint"])
     parser.add_argument("--rows", type=int, default=5000, help="of each table; default: 5000")
-    parser.add_argument("--replicates", type=int, default=10, help="of every fourth release; default: 10")
+    parser.add_argument("--replicates", type=int, default=20, help="of every fourth release; default: 20")
 
 
 def population(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -212,7 +212,7 @@ def _replicated(
     for name in ("mean", "means of groups", "correlation", "linear regression", "logistic regression"):
         if name not in statistics or why_not(statistics[name], shown.known):
             continue
-        own = statistics[name]
+        own = Statistic(statistics[name].query, shown.domain, shown.spec.stated.relations)
         found = np.stack([numbers(own, table) for table in tables])
         within = sampling_variance(own, tables[0], rng)
         for k in range(found.shape[1]):

@@ -43,6 +43,11 @@ def unknown_variance(
     return found
 
 
+def spread_alone(released: Drawn, known: Known) -> list[Change]:
+    """A change of each numeric column, in its own cells."""
+    return [_spread(column, None, released, known) for column in known.domain if not column.categorical]
+
+
 def _changes(columns: Sequence[str], released: Drawn, known: Known) -> Iterator[Change]:
     """Functions that give columns with other codes."""
     for name in columns:
