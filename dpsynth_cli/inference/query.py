@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.bootstrap import SIMULATIONS, errors, numbers, sampling_variance, simulations
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.honesty import joined_with_others, relations_by, remark, why_not
+from dpsynth_cli.inference.honesty import counted, joined_with_others, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
-from dpsynth_cli.inference.relations import SUMMED, Known, known, known_of_blocks
+from dpsynth_cli.inference.relations import Known, known, known_of_blocks
 from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
@@ -99,10 +99,15 @@ class Published:
         modelled: list[Answered] = []
         if any(one is None for one in direct):
             modelled = self._modelled(statistic, level, more, rng)
-        return [
+        answers = [
             modelled[k] if own is None else _from_counts(statistic, k, own, level, float(more[k]))
             for k, own in enumerate(direct)
         ]
+        unit = self.spec.privacy.unit
+        if unit is None:
+            return answers
+        kept = f"of at most {unit.rows:,} rows of each {unit.column}"
+        return [replace(one, note="; ".join(filter(None, (one.note, kept)))) for one in answers]
 
     def measured(self, statistic: Statistic) -> list[Estimate | None]:
         """What follows from counts alone; None for what does not."""
@@ -121,7 +126,7 @@ class Published:
     ) -> list[Answered]:
         """From the released rows: weighted so that they have the measured counts, where their columns were
         counted; else as they are, with the errors of simulated releases."""
-        why, by_simulation = why_not(statistic, self.known), relations_by(statistic, self.known, SUMMED)
+        why, by_simulation = why_not(statistic, self.known), not counted(statistic, self.known)
         if by_simulation and self.spec.mechanism.stream:
             why = why or "no interval: a stream is not simulated, and these columns were not counted"
         if why:

@@ -9,6 +9,19 @@ import pytest
 
 from dpsynth_cli import api
 
+STREAM = """\
+dpsynth: 1
+name: visits
+input: day.csv
+output: visits.csv
+rows_hint: 1000
+privacy: {{epsilon: 20}}
+mechanism: {{name: online, algorithm: {algorithm}}}
+columns:
+  hour: {{type: continuous, bounds: [0, 24]}}
+  ward: {{type: nominal, categories: [a, b]}}
+"""
+
 
 @pytest.fixture
 def transcript(dpsynth, people, tmp_path):
@@ -75,6 +88,46 @@ def test_replicates_are_tables_and_a_release_is_not_overwritten(dpsynth, transcr
     (tmp_path / "t.01.audit.public.json").write_text("{}")
     refused = dpsynth("replicates", transcript, "-o", tmp_path / "t.csv")
     assert (refused.code, "is the table of a release" in refused.err) == (2, True)
+
+
+def test_bounds_that_were_found_are_those_of_the_answers(dpsynth, people):
+    spec = people(epsilon=50)
+    spec.write_text(spec.read_text().replace("bounds: [0.0, 1.0]", "bounds: private"))
+    assert dpsynth("release", spec).code == 0
+    (row,) = json.loads(dpsynth("query", "out/people.transcript.arrow", "mean(score)", "--json").out)
+    assert row["from"] == "model"
+    assert 0 < row["estimate"] < 1  # scores are even from 0 to 1, and the noise of 300 rows is below 0.02
+
+
+def test_rows_of_persons_are_said_to_be_those_that_were_kept(dpsynth, people):
+    spec = people(epsilon=20)
+    text = spec.read_text().replace("neighbours: add_remove", "unit: {column: group, rows: 40}")
+    spec.write_text("".join(line for line in text.splitlines(True) if not line.startswith("  group")))
+    assert dpsynth("release", spec).code == 0
+    (row,) = json.loads(dpsynth("query", "out/people.transcript.arrow", "count()", "--json").out)
+    assert row["note"] == "of at most 40 rows of each group"
+    assert abs(row["estimate"] - 120) < 100  # three groups of 40 rows; the noise has a deviation below 4
+
+
+@pytest.mark.parametrize(("algorithm", "code"), [("blocks", 0), ("sparse", 2)])
+def test_a_snapshot_of_a_stream_is_the_sum_of_its_blocks(dpsynth, tmp_path, algorithm, code):
+    (tmp_path / "s.yaml").write_text(STREAM.format(algorithm=algorithm))
+    assert dpsynth("stream", "init", "s.yaml").code == 0
+    for day in range(3):
+        rows = ["hour,ward", *(f"{hour % 24}.5,{'ab'[hour % 4 == 0]}" for hour in range(400))]
+        (tmp_path / "day.csv").write_text("\n".join(rows) + "\n")
+        assert dpsynth("stream", "push", "s.yaml", "day.csv", "--batch-id", day, "--publish").code == 0
+    asked = dpsynth("query", "visits.transcript.arrow", "count() by ward", "mean(hour)", "--json")
+    assert asked.code == code
+    if code == 0:
+        a, b, mean = json.loads(asked.out)
+        assert a["from"] == b["from"] == "measured"
+        # 900 and 300 events. Intervals are 2 deviations of Laplace noise to each side; 12 have chance 4e-8.
+        assert abs(a["estimate"] - 900) < 6 * (a["high"] - a["low"]) / 2
+        assert abs(b["estimate"] - 300) < 6 * (b["high"] - b["low"]) / 2
+        assert mean["low"] < mean["estimate"] < mean["high"]
+    else:
+        assert "sparse counting" in asked.err + asked.out
 
 
 def test_the_public_audit_says_what_was_measured(transcript):
