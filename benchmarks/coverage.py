@@ -170,7 +170,7 @@ def _covered(
         shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
             real = numbers(own, table)
-            error = np.sqrt(sampling_variance(own, table, rng)) if run < 10 else np.full(len(real), np.nan)
+            error = np.sqrt(sampling_variance(own, table, rng)) if run < 4 else np.full(len(real), np.nan)
             for population in (False, True) if run % 4 == 0 else (False,):
                 target = truth[name] if population else real
                 for k, one in enumerate(shown.answer(own.query, population=population)):
