@@ -79,9 +79,10 @@ def test_weights_give_rows_the_counts_that_were_measured():
     assert found == pytest.approx(counts, abs=0.1)
 
 
-def test_other_noise_moves_weighted_answers_as_much_as_its_variance_says():
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_other_noise_moves_weighted_answers_as_much_as_its_variance_says(delta):
     """One count of a seeded release, 2,000 seeded draws: the variance is known exactly."""
-    own = spec(sex=COLUMNS["sex"])
+    own = spec(delta=delta, sex=COLUMNS["sex"])
     shown = published(own, CODES)
     calibration = Calibration(("sex",), shown.released, shown.known)
     answer = statistic("count() by sex", own).prepared(shown.released.table.codes)
