@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
@@ -30,9 +31,11 @@ from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
 
 FIELDS = ("query", "estimate", "low", "high", "from", "note")
+Bools: TypeAlias = NDArray[np.bool_]
 MEASURED, MODEL = "measured", "model"
 NOISES = 64  # times that other noise is drawn
 SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
+FEWEST = 3  # standard deviations of noise that the rows of a group must have
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
 
 
@@ -80,7 +83,7 @@ class Published:
 
     @cached_property
     def released(self) -> Drawn:
-        """The released rows again."""
+        """The released rows again; of very many as many as are enough, drawn from the same model."""
         rows = rows_of(self.spec, self.model)
         return drawn(self.model, self.domain, max(1, rows), self.sampling_seed)
 
@@ -146,6 +149,7 @@ class Published:
             centre = answer(weight)
             moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
             undefined = 1 - np.isfinite(moved).mean(axis=0)
+            undefined[self._hardly_there(statistic, own, rng)] = 1.0
             moved = np.where(np.isfinite(moved), moved, 0.0)
             variance = (moved**2).mean(axis=0) + unknown_variance(
                 statistic, self.released, self.known, weight, rng
@@ -154,7 +158,7 @@ class Published:
         half = width * np.sqrt(variance + more)
         answers = []
         for k, key in enumerate(statistic.keys):
-            said = "no interval: noise often leaves no such rows" if undefined[k] > UNDEFINED else ""
+            said = "no interval: there may be no such rows" if undefined[k] > UNDEFINED else ""
             said = said or joined_with_others(statistic, key, self.known)
             if said or not np.isfinite(centre[k] + half[k]):
                 answers.append(
@@ -164,6 +168,15 @@ class Published:
             low, high = _possible(statistic, centre[k] - half[k], centre[k] + half[k])
             answers.append(Answered(key, float(np.clip(centre[k], low, high)), low, high, MODEL, note))
         return answers
+
+    def _hardly_there(self, statistic: Statistic, own: Calibration, rng: np.random.Generator) -> Bools:
+        """Groups that may be noise alone: a mean of them is a quotient by noise."""
+        if statistic.query.kind not in ("mean", "sd", "quantile", "corr"):
+            return np.zeros(len(statistic.keys), bool)
+        rows = Statistic(replace(statistic.query, kind="count", of=()), self.domain, statistic.relations)
+        count = rows.prepared(self.released.table.codes)
+        moved = np.stack([count(own.weights(rng)) for _ in range(NOISES)])
+        return np.asarray(count(own.weights()) <= FEWEST * moved.std(axis=0))
 
 
 def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:

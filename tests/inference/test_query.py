@@ -62,6 +62,15 @@ def test_more_noise_and_a_population_make_intervals_wider():
     assert all(one.high - one.low < other.high - other.low for one, other in pairwise(widths))
 
 
+def test_a_group_that_may_be_noise_has_no_mean():
+    codes = CODES | {"level": np.where(CODES["level"] == 3, 0, CODES["level"])}  # nothing is missing
+    own = statistic("mean(pay) by level", JOINT)
+    answers = published(JOINT, codes).answer(own.query)
+    assert answers[0].low is not None
+    assert (answers[3].key, answers[3].low) == ((("level", None),), None)
+    assert answers[3].note == "no interval: there may be no such rows"
+
+
 def test_weights_give_rows_the_counts_that_were_measured():
     """Rows of independent columns, and a precise table in which the columns are linked."""
     own = spec(**{name: COLUMNS[name] for name in ("sex", "level")})
