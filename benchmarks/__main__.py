@@ -23,7 +23,16 @@ from types import ModuleType
 from benchmarks.harness import Finding, shown, written
 
 HERE = Path(__file__).resolve().parent
-NOT_BENCHMARKS = {"__init__", "__main__", "harness", "judging", "large_tables", "packaged", "tables"}
+NOT_BENCHMARKS = {
+    "__init__",
+    "__main__",
+    "harness",
+    "judging",
+    "large_tables",
+    "packaged",
+    "surveys",
+    "tables",
+}
 
 
 def names() -> list[str]:
