@@ -2,13 +2,15 @@
 
     python -m benchmarks online error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
                                       [--picture FILE.svg]
+    python -m benchmarks online growth [--picture FILE.svg]
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
 
 Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events
 so far, at every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of
-`blocks` and of pmm by add_remove, and of both algorithms with public arrivals by replace_one (in two columns at level
-ends only), through the real border, in memory. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
+`blocks` and of pmm by add_remove, without a delta and with one of 1e-9, and (with `--public`) of both algorithms with
+public arrivals by replace_one (in two columns at level ends only), through the real border, in memory. `growth`: the
+noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
 occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. Pictures
 need matplotlib.
 """
@@ -17,11 +19,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,8 @@ import numpy as np
 import benchmarks.tables as tables
 from benchmarks.harness import (
     DPSYNTH,
-    ENVIRONMENT,
     Finding,
     cost,
-    in_data,
     least,
     pictures,
     progress,
@@ -42,8 +40,10 @@ from benchmarks.harness import (
     save,
     timed,
 )
+from benchmarks.online_growth import growth
+from benchmarks.online_occupancy import occupancy
 from dpsynth_cli.questions import Model
-from dpsynth_cli.release.stream_snapshot import model_of
+from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.stream.leaves import Gathered
@@ -51,11 +51,12 @@ from dpsynth_cli.trusted.stream.state import StreamState
 from tests.asking import drawn
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 EVENTS, PER_DOUBLING = 2**17, 8
 TIMES = sorted({math.ceil(2 ** (k / PER_DOUBLING) - 1e-9) for k in range(17 * PER_DOUBLING + 1)})
 PRIVATE = {"releases_per_doubling": 10_000}  # every push is a release, and there is one push a release time
+DELTAS = {"": None, ", delta": 1e-9}
 PUBLIC = {"releases_per_doubling": PER_DOUBLING, "arrivals": "public"}
 
 
@@ -66,17 +67,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, default=1, help="look at every so-many-th release only")
     parser.add_argument("--first", type=int, default=256, help="look at releases from so many events on")
     parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
+    parser.add_argument("--public", action="store_true", help="public arrivals and `sparse`, too")
     parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
     parser.add_argument("--picture", type=Path)
 
 
-def stream_spec(d: int, neighbours: str, **params: object) -> Spec:
+def stream_spec(d: int, neighbours: str, delta: float | None = None, **params: object) -> Spec:
     return from_document(
         {
             "dpsynth": 1,
             "name": "benchmark",
             "output": "-",
-            "privacy": {"epsilon": "1", "neighbours": neighbours},
+            "privacy": {"epsilon": "1", "neighbours": neighbours} | ({"delta": delta} if delta else {}),
             "mechanism": {"name": "online", **params},
             "columns": [{"name": f"x{i}", "type": "continuous", "bounds": [0, 1]} for i in range(d)],
         }
@@ -96,7 +98,7 @@ def run(points: np.ndarray, spec: Spec) -> Iterator[tuple[int, StreamState]]:
 
 
 def snapshot(state: StreamState, spec: Spec) -> Model:
-    return model_of(spec, state.release["number"], state.release["clock"], state.blocks)[0]
+    return model_of(spec, header_of(state), state.answers)[0]
 
 
 def w1(points: np.ndarray, made: dict[str, np.ndarray], spec: Spec) -> float:
@@ -112,7 +114,9 @@ def online(points: np.ndarray, state: StreamState, spec: Spec) -> float:
 
 
 def offline(points: np.ndarray, spec: Spec) -> float:
-    return w1(points, released("pmm", spec.domain, tables.to_codes(points, spec.domain)).rows, spec)
+    delta = None if spec.privacy.delta is None else float(spec.privacy.delta)
+    made = released("pmm", spec.domain, tables.to_codes(points, spec.domain), delta=delta)
+    return w1(points, made.rows, spec)
 
 
 # --- error ------------------------------------------------------------------------------------------
@@ -138,12 +142,11 @@ def curves_of(points: np.ndarray, given: argparse.Namespace, shown: set[int], en
     """W1 at the releases looked at, of each way."""
     d = points.shape[1]
     public = shown if d == 1 else ends  # a flow for each distance in two columns takes half a second
-    private = stream_spec(d, "add_remove", **PRIVATE)
-    ways = {
-        "blocks": (private, shown),
-        "blocks, public": (stream_spec(d, "replace_one", **PUBLIC), public),
-        "sparse, public": (stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC), public),
-    }
+    private = {name: stream_spec(d, "add_remove", delta, **PRIVATE) for name, delta in DELTAS.items()}
+    ways = {f"blocks{name}": (spec, shown) for name, spec in private.items()}
+    if given.public:
+        ways["blocks, public"] = stream_spec(d, "replace_one", **PUBLIC), public
+        ways["sparse, public"] = stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC), public
     curves: Curves = {}
     for way, (spec, when) in ways.items():
         found: dict[int, list[float]] = {}
@@ -153,9 +156,10 @@ def curves_of(points: np.ndarray, given: argparse.Namespace, shown: set[int], en
                     found.setdefault(t, []).append(online(points[:t], state, spec))
         curves[way] = {t: Runs(values) for t, values in found.items()}
         progress(f"{way}: done")
-    curves["pmm"] = {
-        t: Runs([offline(points[:t], private) for _ in range(given.runs)]) for t in sorted(shown)
-    }
+    for name, spec in private.items():
+        curves[f"pmm{name}"] = {
+            t: Runs([offline(points[:t], spec) for _ in range(given.runs)]) for t in sorted(shown)
+        }
     return curves
 
 
@@ -167,28 +171,34 @@ def error(given: argparse.Namespace) -> Iterator[Finding]:
     for kind in given.kinds:
         points = tables.three_clusters(kind, EVENTS, d, np.random.default_rng(d))[: given.last]
         curves = every[kind] = curves_of(points, given, shown, ends)
-        ratios, gains = [], []
+        ratios: dict[str, list[tuple[float, float, int]]] = {name: [] for name in DELTAS}
+        gains = []
         for t in sorted(shown):
-            blocks, pmm = curves["blocks"][t], curves["pmm"][t]
-            ratio = blocks.over(pmm)
-            ratios.append((*ratio, t))
-            public, sparse = curves["blocks, public"].get(t), curves["sparse, public"].get(t)
-            gain = sparse.over(public) if sparse and public else None
-            if gain and t in ends and t >= 4000:
-                gains.append((*gain, t))
-            yield {
-                "columns": d,
-                "rows": kind,
-                "events": t,
-                "W1, pmm": pmm.mean,
-                "blocks": blocks.mean,
-                "blocks / pmm": ratio[0],
-                "blocks, public": public.mean if public else None,
-                "sparse, public": sparse.mean if sparse else None,
-                "sparse / blocks": gain[0] if gain else None,
-            }
-        mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in ratios]), max(ratios)
-        yield f"{kind}: blocks / pmm has mean {mean:.2f}, at worst {worst:.2f} +- {wide:.2f} ({at:,} events)."
+            line: dict[str, object] = {"columns": d, "rows": kind, "events": t}
+            for name in DELTAS:
+                blocks, pmm = curves[f"blocks{name}"][t], curves[f"pmm{name}"][t]
+                ratios[name].append((*blocks.over(pmm), t))
+                line |= {
+                    f"pmm{name}": pmm.mean,
+                    f"blocks{name}": blocks.mean,
+                    f"ratio{name}": ratios[name][-1][0],
+                }
+            if t in curves.get("sparse, public", {}):
+                public, sparse = curves["blocks, public"][t], curves["sparse, public"][t]
+                gain = sparse.over(public)
+                if t in ends and t >= 4000:
+                    gains.append((*gain, t))
+                line |= {
+                    "blocks, public": public.mean,
+                    "sparse, public": sparse.mean,
+                    "sparse / blocks": gain[0],
+                }
+            yield line
+        for name, found in ratios.items():
+            mean, (worst, wide, at) = np.mean([ratio for ratio, *_ in found]), max(found)
+            yield (
+                f"{kind}{name}: blocks / pmm has mean {mean:.2f}, at worst {worst:.2f} +- {wide:.2f} ({at:,} events)."
+            )
         if gains:
             gained, wide, at = min(gains)
             yield f"{kind}: sparse / blocks at level ends is at least {gained:.2f} +- {wide:.2f} ({at:,} events)."
@@ -201,9 +211,9 @@ def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
         1, len(every), figsize=(4 * len(every), 3.2), sharey=True, squeeze=False
     )
     for axis, (kind, curves) in zip(axes[0], every.items(), strict=True):
-        for way in ("sparse, public", "blocks, public", "blocks", "pmm"):
+        for way in reversed(curves):
             values = [w1.mean for w1 in curves[way].values()]
-            axis.loglog(list(curves[way]), values, label="pmm, offline" if way == "pmm" else way)
+            axis.loglog(list(curves[way]), values, label=way.replace("pmm", "pmm, offline"))
         axis.set_title(f"{kind}, {d} column{'s' if d > 1 else ''}")
         axis.set_xlabel("events so far")
     axes[0][0].set_ylabel("W1 to the events so far")
@@ -215,11 +225,12 @@ def draw_error(every: dict[str, Curves], d: int, path: Path) -> str:
 
 
 def costs(given: argparse.Namespace) -> Iterator[Finding]:
-    """CPU of all pushes and snapshots, and bytes an event of the state without its open blocks."""
+    """CPU of all pushes and snapshots, and bytes an event of the state."""
     for d in (1, 2):
         points = tables.three_clusters("clusters", EVENTS, d, np.random.default_rng(d))
         for name, spec in (
             ("blocks", stream_spec(d, "add_remove", **PRIVATE)),
+            ("blocks, delta", stream_spec(d, "add_remove", 1e-9, **PRIVATE)),
             ("sparse", stream_spec(d, "replace_one", algorithm="sparse", **PUBLIC)),
         ):
             _, spent = timed(
@@ -227,9 +238,7 @@ def costs(given: argparse.Namespace) -> Iterator[Finding]:
             )
             sizes = {}
             for t, state in run(points, spec):
-                held, state.open = state.open, []
                 sizes[t] = len(state.as_bytes()) / t
-                state.open = held
             bytes_at = {f"bytes an event, {t:,}": sizes[t] for t in (2**10, 2**13, 2**15, 2**17)}
             yield {"columns": d, "algorithm": name, "CPU s": spent, **bytes_at}
     yield from million(given.folder)
@@ -303,104 +312,4 @@ def whole(folder: Path, kind: str) -> dict[str, object]:
     return {"file": f".{kind}"} | {f"{what}, s": seconds for what, seconds in fewest.items()}
 
 
-# --- a real stream ----------------------------------------------------------------------------------
-
-SPEC = """\
-dpsynth: 1
-name: occupancy
-input: day.csv
-output: snapshot.csv
-privacy: {epsilon: 1.0}
-mechanism: {name: online, releases_per_doubling: 1000}
-columns:
-  hour:     {type: continuous, bounds: [0, 24]}
-  occupied: {type: boolean}
-sampling: {seed: 7}
-"""
-
-
-def by_hour(table: pd.DataFrame) -> np.ndarray:
-    """The share of occupied minutes in each hour of the day, 0 where there is none."""
-    hour = np.minimum(table["hour"].astype(float).to_numpy().astype(int), 23)
-    occupied = table["occupied"].to_numpy().astype(float)
-    count = np.bincount(hour, minlength=24)
-    return np.bincount(hour, weights=occupied, minlength=24) / np.maximum(count, 1)
-
-
-@dataclass(frozen=True)
-class Day:
-    """Rows so far, and the occupancy by hour of both tables, after one day's push."""
-
-    name: str
-    rows: int
-    made_rows: int
-    real: np.ndarray
-    made: np.ndarray
-
-
-def followed(stream: pd.DataFrame, folder: Path) -> Iterator[Day]:
-    """Each day pushed, its snapshot published and verified."""
-    import pandas as pd
-
-    def dpsynth(*words: str) -> None:
-        command = [*DPSYNTH, *words, "--ledger", "ledger.sqlite", "--quiet"]
-        subprocess.run(command, cwd=folder, check=True, env=ENVIRONMENT)
-
-    (folder / "spec.yaml").write_text(SPEC)
-    dpsynth("stream", "init", "spec.yaml")
-    so_far = []
-    for day, rows in stream.groupby("day"):
-        rows[["hour", "occupied"]].to_csv(folder / "day.csv", index=False)
-        dpsynth("stream", "push", "spec.yaml", "day.csv", "--batch-id", str(day), "--publish")
-        dpsynth("verify", "snapshot.audit.public.json")
-        so_far.append(rows)
-        real, made = pd.concat(so_far), pd.read_csv(folder / "snapshot.csv")
-        yield Day(str(day), len(real), len(made), by_hour(real), by_hour(made))
-
-
-def occupancy(given: argparse.Namespace) -> Iterator[Finding]:
-    """How far the synthetic share of occupied minutes by hour is from the real one so far."""
-    import pandas as pd
-
-    table = pd.read_csv(in_data(given, "occupancy_stream.csv"), parse_dates=["date"])
-    time = table["date"].dt
-    stream = pd.DataFrame({
-        "day": time.strftime("%Y-%m-%d"),
-        "hour": time.hour + time.minute / 60,
-        "occupied": table["Occupancy"].astype(bool),
-    })  # fmt: skip
-    seen = []
-    for day in followed(stream, given.folder):
-        seen.append(day)
-        gap = np.abs(day.real - day.made)
-        yield {
-            "day": day.name,
-            "real rows so far": day.rows,
-            "synthetic rows": day.made_rows,
-            "mean error": float(gap.mean()),
-            "largest error": float(gap.max()),
-        }
-    if given.picture:
-        yield draw_days(seen, given.picture)
-
-
-def draw_days(seen: list[Day], path: Path) -> str:
-    figure, axes = pictures().subplots(1, 4, figsize=(13, 2.9))
-    for axis, number in zip(axes, (0, len(seen) // 3, len(seen) - 1), strict=False):
-        day = seen[number]
-        axis.bar(np.arange(24) + 0.5, day.made, width=0.9, color="#9ecae1", label="synthetic snapshot")
-        edges, heights = np.arange(25), np.append(day.real, day.real[-1])
-        axis.step(edges, heights, where="post", color="#08306b", label="real so far")
-        axis.set_title(f"{day.name}: {day.rows:,} readings", fontsize=9)
-        axis.set_xlabel("hour of the day")
-        axis.set_ylim(0, 1)
-    axes[0].set_ylabel("share of occupied minutes")
-    axes[0].legend(fontsize=7)
-    axes[3].plot([day.rows for day in seen], [np.abs(day.real - day.made).mean() for day in seen], "o-")
-    axes[3].set_title("mean error over the hours", fontsize=9)
-    axes[3].set_xlabel("readings so far")
-    axes[3].set_ylim(bottom=0)
-    return save(figure, path)
-
-
-PARTS = {"error": error, "cost": costs, "occupancy": occupancy}
+PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy}

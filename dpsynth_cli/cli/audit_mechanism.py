@@ -47,6 +47,9 @@ def command(
     delta: Annotated[str, typer.Option(help="Of the releases with Gaussian noise.")] = "1e-5",
     neighbours: Annotated[Neighbours | None, typer.Option(help="This relation only.")] = None,
     currency: Annotated[Currency | None, typer.Option(help="This accounting only.")] = None,
+    units: Annotated[
+        bool, typer.Option("--units", help="Tables that differ in a unit of three rows, not in one row.")
+    ] = False,
     runs: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Releases of each of the two tables.")
     ] = 2000,
@@ -73,6 +76,10 @@ def command(
         raise UsageError(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
+    if units and mechanism.stream:
+        raise UsageError(
+            f"{name} releases a stream, which protects rows, not units.", NO_COST, "Leave out --units."
+        )
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []
@@ -80,9 +87,9 @@ def command(
         for relation in relations:
             for kind in [currency] if currency else list(Currency):
                 what = f"{relation.value} {kind.value}"
-                progress(what, 0, releases(mechanism, relation.value, runs))
+                progress(what, 0, releases(mechanism, relation.value, runs, units))
                 advance = partial(_advance, progress, what)
-                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts)
+                words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts, units)
                 findings.append(audit(mechanism, *words))
     if plot is not None:
         _write_plot(Path(plot), findings)

@@ -20,7 +20,7 @@ from dpsynth_cli.cli.options import (
     print_json,
     progress_bar,
 )
-from dpsynth_cli.cli.problems import Strict, strict_set, tell_problems
+from dpsynth_cli.cli.problems import Strict, show_problems, strict_set, tell_problems
 
 if TYPE_CHECKING:
     from dpsynth_cli.release.stream_status import Status
@@ -77,6 +77,16 @@ def push(
     publish: Annotated[
         bool, typer.Option("--publish", help="Then publish the snapshot, as a cron job does.")
     ] = False,
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="The batch has rows to be taken away: they were pushed before."),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Read the batch as a push would, say what is not as declared, count nothing."
+        ),
+    ] = False,
     strict: Strict = False,
     output: Output = None,
     rows: Rows = None,
@@ -96,24 +106,60 @@ def push(
     wanted = loaded(spec, strict_set(set_, strict), None, output, rows)
     if publish:
         _check_standard_output(wanted.output, json)
+        if dry_run:
+            from dpsynth_cli.errors import UsageError
+
+            raise UsageError("--dry-run counts nothing to --publish.", next_step="Drop one of them.")
     told = not quiet
     book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
     with progress_bar(quiet) as progress:
-        now, problems = stream.push(wanted, book, batch or wanted.input, batch_id, progress)
+        now, problems = stream.push(wanted, book, batch or wanted.input, batch_id, progress, delete, dry_run)
         receipt = stream.publish(wanted, book, progress, started) if publish and now.releases else None
     if json:
         print_json(dataclasses.asdict(now) | {"snapshot": receipt and _receipt(receipt)})
     elif not quiet:
         counted = "is counted" if now.counted else "was counted before; nothing was changed"
+        if dry_run and problems:
+            counted = "can be read; nothing was counted"
         typer.echo(f"Batch {batch_id} {counted}.")
         _tell(now, receipt)
-    if told:
+    if told and dry_run and problems:
+        from rich.console import Console
+
+        show_problems(Console(stderr=True, highlight=False, soft_wrap=True), problems)
+    elif told:
         tell_problems(problems, receipt.files["audit"] if receipt else None)
+
+
+@app.command("undo")
+def undo(
+    spec: SpecPath,
+    batch_id: Annotated[str, typer.Option("--batch-id", metavar="ID", help="The batch of the last push.")],
+    set_: Set = None,
+    ledger: LedgerPath = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Forget the last push: a wrong file, or a file too early. Only while nothing of it was published."""
+    from dpsynth_cli.release import stream
+
+    now = stream.undo(loaded(spec, set_, None, None, None), _book(ledger), batch_id)
+    if json:
+        print_json(dataclasses.asdict(now))
+    elif not quiet:
+        typer.echo(f"Batch {batch_id} is not counted any more.")
+        _tell(now, None)
 
 
 @app.command("publish")
 def publish(
     spec: SpecPath,
+    last_days: Annotated[
+        int | None,
+        typer.Option(
+            "--last-days", min=1, metavar="N", help="Only what arrived in the last N days, or a little more."
+        ),
+    ] = None,
     output: Output = None,
     rows: Rows = None,
     set_: Set = None,
@@ -128,7 +174,7 @@ def publish(
     _check_standard_output(wanted.output, json)
     quiet = quiet or wanted.output == "-"
     with progress_bar(quiet) as progress:
-        receipt = stream.publish(wanted, _book(ledger), progress)
+        receipt = stream.publish(wanted, _book(ledger), progress, last_days=last_days)
     if json:
         print_json(_receipt(receipt))
     elif not quiet:

@@ -116,6 +116,7 @@ def audit(
     confidence: float,
     progress: Advance = lambda done: None,
     count: int = TRANSCRIPTS,
+    units: bool = False,
 ) -> Finding:
     """Search for evidence against the claim; `runs` releases and `count` transcripts of each of two tables
     count."""
@@ -127,7 +128,7 @@ def audit(
     params = mechanism.params()
 
     # The pair of tables, and of each statistic the event, that show most.
-    tried = pairs(mechanism, params, neighbours)
+    tried = pairs(mechanism, params, neighbours, units)
     if not tried:
         raise UsageError(f"{mechanism.name} takes none of the tables of the audit.", next_step="")
     pilot = pilot_runs(runs)
@@ -159,7 +160,7 @@ def audit(
     statistic = max(STATISTICS, key=lambda name: max(proved[name]))
 
     # Transcripts of the worst run, again and again.
-    found_worst = worst(mechanism, params, neighbours, budget)
+    found_worst = worst(mechanism, params, neighbours, budget, units)
     by_transcripts, mu = transcripts.proved(
         found_worst.told,
         found_worst.bench.pair.omega,
@@ -195,9 +196,9 @@ def pilot_runs(runs: int) -> int:
     return max(LEAST_PILOT, runs // 8)
 
 
-def releases(mechanism: Mechanism, neighbours: str, runs: int) -> int:
+def releases(mechanism: Mechanism, neighbours: str, runs: int, units: bool = False) -> int:
     """How many releases an audit makes."""
-    return 2 * runs + 2 * pilot_runs(runs) * len(pairs(mechanism, mechanism.params(), neighbours))
+    return 2 * runs + 2 * pilot_runs(runs) * len(pairs(mechanism, mechanism.params(), neighbours, units))
 
 
 def _numbers(runs: Runs, before: tuple[Runs, Runs], learnt: int) -> dict[str, Floats]:

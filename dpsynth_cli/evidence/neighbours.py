@@ -1,8 +1,8 @@
 """Worst-case neighbouring tables: small, and different in one row where that row shows most.
 
-All rows are alike but one, so nothing hides it: it lies alone in an empty cell, at a boundary, in a category
-or class of its own, it is missing, it is one more of many, or the first of all. Tables are public, and so is
-everything about them.
+All rows are alike but one (or those of one unit), so nothing hides it: it lies alone in an empty cell, at a
+boundary, in a category or class of its own, it is missing, it is one more of many, or the first of all.
+Tables are public, and so is everything about them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.questions import Ints
 
 FEW, MANY = 20, 1000  # rows; with many, mechanisms that fall back for small tables do not
+UNIT = 3  # rows of a unit, where units are protected
 
 NUMBER = Column("x", "integer", lower=0, upper=3)
 ANSWER = Column("y", "boolean", categories=("false", "true"))
@@ -30,7 +31,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring tables of codes, and the row that only the first has."""
+    """Two neighbouring tables of codes, and the row (or rows, all alike) that only the first has."""
 
     name: str
     omega: Domain
@@ -39,10 +40,11 @@ class Pair:
     tables: tuple[dict[str, Ints], dict[str, Ints]]
 
 
-def pairs(mechanism: Mechanism, params: Any, neighbours: str) -> list[Pair]:
-    """The pairs that the mechanism can release."""
-    made = _added() if neighbours == "add_remove" else _replaced()
-    return [pair for pair in made if not mechanism.fits(pair.omega, params)]
+def pairs(mechanism: Mechanism, params: Any, neighbours: str, units: bool = False) -> list[Pair]:
+    """The pairs that the mechanism can release; with `units`, those that differ in a unit of several rows."""
+    made = _units(neighbours) if units else _added() if neighbours == "add_remove" else _replaced()
+    refused = units and mechanism.stream  # a stream protects rows
+    return [pair for pair in made if not refused and not mechanism.fits(pair.omega, params)]
 
 
 def _added() -> Iterator[Pair]:
@@ -72,9 +74,18 @@ def _replaced() -> Iterator[Pair]:
     yield _pair("a moved label and value", label, (0, 0), MANY, (3, 1), (0, 0))
 
 
+def _units(neighbours: str) -> Iterator[Pair]:
+    two = Domain((NUMBER, ANSWER), neighbours, unit_rows=UNIT)
+    label = Domain((NUMBER, LABEL), neighbours, strata="label", unit_rows=UNIT)
+    instead = (0, 0) if neighbours == "replace_one" else None
+    yield _pair("a unit of three rows alike at the opposite corner", two, (0, 0), FEW, (3, 1), instead)
+    yield _pair("the first of its class, three rows of a unit", label, (0, 0), MANY, (3, 1), instead)
+
+
 def _pair(name: str, omega: Domain, usual: Row, rows: int, extra: Row, instead: Row | None = None) -> Pair:
-    with_row = [usual] * rows + [extra]
-    without = [usual] * rows + ([instead] if instead is not None else [])
+    own = omega.unit_rows or 1  # rows that differ: all of a unit, all alike
+    with_row = [usual] * rows + [extra] * own
+    without = [usual] * rows + ([instead] * own if instead is not None else [])
     return Pair(name, omega, extra, (usual, rows), (_table(omega, with_row), _table(omega, without)))
 
 

@@ -86,6 +86,10 @@ class Bench:
         # What was expected follows from the answers: with it no two runs would be alike.
         return seen, tuple(tables_only(question) for question, _ in journal.answers), model
 
+    def transcript(self) -> list[Told]:
+        """All that one run of the first table tells."""
+        return self.release(0)[0]
+
     def rows(self, table: int) -> int:
         return len(next(iter(self.pair.tables[table].values())))
 

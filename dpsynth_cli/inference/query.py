@@ -19,13 +19,12 @@ from dpsynth_cli.inference.calibration import Calibration
 from dpsynth_cli.inference.honesty import counted, joined_with_others, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
-from dpsynth_cli.inference.relations import Known, known, known_of_blocks
+from dpsynth_cli.inference.relations import Known, known
 from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
 from dpsynth_cli.questions import Floats, Progress, no_progress
 from dpsynth_cli.release.replay import replay
-from dpsynth_cli.release.stream_snapshot import asked_by_block
 from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
@@ -206,19 +205,19 @@ def published(
     """The release of a transcript."""
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
-    domain, total, seeded = outcome.found.domain, outcome.model.total, transcript.header["sampling_seed"]
-    if not spec.mechanism.stream:
-        answers = [answer for _, answer in transcript.answers]
-        asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
-        told = known(asked, domain, total)
-    elif spec.params.algorithm == "blocks":
-        told = known_of_blocks(asked_by_block(spec, transcript), domain, total)
-    else:
-        raise UsageError(
-            "this snapshot is of sparse counting, whose counts wait for enough events: their error has no "
-            "known distribution.", "", "Streams by blocks (mechanism.algorithm: blocks) can be queried.",
-        )  # fmt: skip
-    return Published(spec, outcome, told, seeded, simulated, seed, progress)
+    answers = [answer for _, answer in transcript.answers]
+    if spec.mechanism.stream:
+        if spec.params.algorithm != "blocks":
+            raise UsageError(
+                "this snapshot is of sparse counting, whose counts wait for enough events: their error has "
+                "no known distribution.",
+                "",
+                "Streams by blocks (mechanism.algorithm: blocks) can be queried.",
+            )
+        answers = answers[-len(outcome.charges) :]  # of a window, where the snapshot is of one
+    asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
+    told = known(asked, outcome.found.domain, outcome.model.total)
+    return Published(spec, outcome, told, transcript.header["sampling_seed"], simulated, seed, progress)
 
 
 def answer(

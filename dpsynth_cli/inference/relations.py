@@ -15,7 +15,6 @@ from itertools import combinations
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.inference.blocks import of_all_blocks
 from dpsynth_cli.inference.tables import Counted, Signed, counted_tables
 from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.numeric.selection import sampling_part
@@ -98,11 +97,6 @@ def known(asked: Sequence[tuple[Question, Answer]], domain: Domain, total: int) 
         if number not in counted and not isinstance(question.statistic, Misfit)
     ]
     return Known(domain, total, tables, signed, gaps, summed)
-
-
-def known_of_blocks(blocks: Sequence[Sequence[tuple[Question, Answer]]], domain: Domain, total: int) -> Known:
-    """The same for a snapshot of a stream, whose blocks were counted one by one."""
-    return Known(domain, total, of_all_blocks(blocks, domain), [], {}, [])
 
 
 def _gaps(misfit: Misfit, answer: Answer, rows: int) -> dict[frozenset[str], Gap]:

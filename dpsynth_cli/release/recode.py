@@ -9,6 +9,7 @@ from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Ints
 from dpsynth_cli.trusted.rows.encode import codes
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED
+from dpsynth_cli.values import numbers_of
 
 
 def recoded(table: Table, old: Domain, new: Domain) -> Table:
@@ -26,8 +27,5 @@ def _recoded(cells: Ints, old: Column, new: Column) -> Ints:
         places = {label: i for i, label in enumerate(new.categories)}
         known = np.array([*(places.get(label, UNLISTED) for label in old.categories), MISSING])
         return codes(np.where(missing, MISSING, known[np.minimum(cells, old.size)]), new).astype(np.int64)
-    if old.type == "continuous":
-        values = old.lower + (cells + 0.5) / old.size * (old.upper - old.lower)
-    else:
-        values = int(old.lower) + cells.astype(np.float64) * old.unit
+    values = numbers_of(np.minimum(cells, old.size - 1), old).astype(np.float64)
     return codes(np.where(missing, np.nan, values), new).astype(np.int64)

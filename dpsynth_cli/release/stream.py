@@ -1,8 +1,9 @@
 """Online release: a stream is charged once, takes its rows push by push, and gives snapshots for ever.
 
     init      state without rows -> charge in the ledger -> generation 1
-    push      rows -> raw counts -> blocks that end now get their noise -> next generation
-    publish   noisy trees of the generation -> snapshot, transcript, audits -> hashes in the ledger -> names
+    push      rows -> raw counts -> a release that is due gets its noise -> next generation
+    undo      the generation before the last push, as the next one
+    publish   noisy counts of the generation -> snapshot, transcript, audits -> hashes in the ledger -> names
 
 Every command may be killed at any moment and run again. A push counts when the ledger has its generation,
 and a batch whose id is in the state is not counted again. Nothing is published but what a generation in the
@@ -32,11 +33,12 @@ from dpsynth_cli.release.dataset import other_dataset
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
-from dpsynth_cli.release.stream_place import check, loaded
-from dpsynth_cli.release.stream_snapshot import rebuilt
+from dpsynth_cli.release.stream_place import check, check_deletions, loaded
+from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream_window import window_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
 from dpsynth_cli.spec.spec import Spec, public_document
@@ -47,7 +49,7 @@ from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
 from dpsynth_cli.trusted.stream.step import read_batch
 
-__all__ = ["init", "publish", "push", "status"]
+__all__ = ["init", "publish", "push", "status", "undo"]
 
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
 
@@ -56,14 +58,24 @@ NOT_COUNTED = "The batch was not counted, and nothing more was spent."
 
 
 def push(
-    spec: Spec, ledger: Ledger, batch: str, batch_id: str, progress: Progress = no_progress
+    spec: Spec,
+    ledger: Ledger,
+    batch: str,
+    batch_id: str,
+    progress: Progress = no_progress,
+    delete: bool = False,
+    rehearse: bool = False,
 ) -> tuple[Status, dict[str, Any]]:
-    """Count a batch once, and make a release if one is due. For the steward also what of the batch is not as
-    declared."""
+    """Count a batch once, and make a release if one is due; with `delete`, take its rows away. For the
+    steward also what of the batch is not as declared. With `rehearse` all of that is tried, and nothing is
+    counted.
+    """
     day = disk.today()  # before a row is read: how long that takes is nobody's
     check(spec)
     if not 0 < len(batch_id) <= 200 or not batch_id.isprintable():
         raise UsageError("the batch id must be one line of 1 to 200 printable characters.", NOT_COUNTED)
+    if delete:
+        check_deletions(spec)
     store = Store.of(spec.name, ledger)
     with store.locked():
         state = loaded(spec, store)
@@ -77,7 +89,7 @@ def push(
         try:
             with closing(open_scan(batch, spec.domain.columns, spec.csv)) as scan:
                 refuse_junk(spec, scan, NOT_COUNTED)
-                if ledger.state(state.stream_id) == "reserved":
+                if ledger.state(state.stream_id) == "reserved" and not rehearse:
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
                 rows = read_batch(
@@ -90,20 +102,57 @@ def push(
             told = Interrupted(143 if isinstance(stopped, SystemExit) else 130)
             told.cost, told.next_step = NOT_COUNTED, "Run the same command again."
             raise told from None
-        released = advance(state, spec, rows, batch_id, day)
+        problems = for_the_steward(counted, spec.domain)
+        if rehearse:
+            return replace(status_of(spec, store, state), counted=False), problems
+        released = advance(state, spec, -rows if delete else rows, batch_id, day)
         so_far = Problems.of_json(state.problems) if state.problems else Problems()
         so_far.merge(counted)
         state.problems = so_far.as_json()
         store.commit(state)
-        return replace(status_of(spec, store, state), released=released), for_the_steward(
-            counted, spec.domain
-        )
+        return replace(status_of(spec, store, state), released=released), problems
+
+
+def undo(spec: Spec, ledger: Ledger, batch_id: str) -> Status:
+    """Forget the last push, as long as nothing of it can have been published."""
+    check(spec)
+    store = Store.of(spec.name, ledger)
+    with store.locked():
+        state = loaded(spec, store)
+        if state.batches[-1:] != [batch_id]:
+            raise UsageError(
+                f"the batch {batch_id} is not the last one that was counted.",
+                "Nothing was changed.",
+                "Only the last push can be undone. Rows that must go can be pushed with --delete.",
+            )
+        before = store.before(state)
+        if before is None:
+            raise UsageError(
+                "what the stream was before its last push is not kept any more.",
+                "Nothing was changed.",
+                "Rows that must go can be pushed with --delete.",
+            )
+        made = state.release.get("number", 0)
+        if made > before.release.get("number", 0) and ledger.find(snapshot_id(state.stream_id, made)):
+            raise UsageError(
+                f"release {made}, which the batch {batch_id} is in, was published.",
+                "Nothing was changed.",
+                "What was published stays so. Rows that must go can be pushed with --delete.",
+            )
+        before.generation = state.generation
+        store.commit(before)
+        return status_of(spec, store, before)
 
 
 def publish(
-    spec: Spec, ledger: Ledger, progress: Progress = no_progress, started: float | None = None
+    spec: Spec,
+    ledger: Ledger,
+    progress: Progress = no_progress,
+    started: float | None = None,
+    last_days: int | None = None,
 ) -> Receipt:
-    """The snapshot of the last release: table, transcript and audits, from noisy counts alone.
+    """The snapshot of the last release: table, transcript and audits, from noisy counts alone; of
+    everything so far, or of what arrived in the last days.
 
     Files are dated to when the command `started`: before rows were read, where it pushed some first.
     """
@@ -122,10 +171,10 @@ def publish(
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
         _check_own(files, state)
-        transcript = _transcript(spec, ledger, state)
+        transcript = _transcript(spec, ledger, state, last_days)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
-            snapshot_id = transcript.header["release"]["id"]
+            own_id = transcript.header["release"]["id"]
             charged = ledger.receipt(spec.privacy.dataset, state.stream_id)
             problems = (
                 for_the_steward(Problems.of_json(state.problems), spec.domain) if state.problems else None
@@ -135,12 +184,12 @@ def publish(
             )
 
             def record(hashes: dict[str, str]) -> None:
-                if hashes not in [entry.payload for entry in ledger.find(snapshot_id)]:
-                    ledger.note(spec.privacy.dataset, snapshot_id, hashes)
+                if hashes not in [entry.payload for entry in ledger.find(own_id)]:
+                    ledger.note(spec.privacy.dataset, own_id, hashes)
 
             publish_files(
                 files,
-                snapshot_id,
+                own_id,
                 started,
                 pending,
                 transcript.as_bytes(),
@@ -157,7 +206,7 @@ def publish(
             ) from None
         finally:
             pending.discard()
-    return Receipt(snapshot_id, public["output"]["rows"], files.named(), public, charged)
+    return Receipt(own_id, public["output"]["rows"], files.named(), public, charged)
 
 
 def status(spec: Spec, ledger: Ledger) -> Status:
@@ -168,7 +217,12 @@ def status(spec: Spec, ledger: Ledger) -> Status:
         return status_of(spec, store, loaded(spec, store))
 
 
-def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
+def snapshot_id(stream_id: str, release: int) -> str:
+    """A name for the snapshots of a release; nothing but public words goes into it."""
+    return sha256(f"{stream_id} {release}".encode())[:32]
+
+
+def _transcript(spec: Spec, ledger: Ledger, state: StreamState, last_days: int | None) -> Transcript:
     """What the snapshot of the last release is made of."""
     release = state.release
     note = next(
@@ -176,11 +230,10 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
         for entry in ledger.find(state.stream_id)
         if entry.kind == "note" and entry.payload["generation"] == release["generation"]
     )
-    header = {
+    header: dict[str, Any] = {
         "dpsynth_transcript": VERSION,
         "release": {
-            # A name for the snapshot; nothing but public words goes into it.
-            "id": sha256(f"{state.stream_id} {release['number']}".encode())[:32],
+            "id": snapshot_id(state.stream_id, release["number"]),
             "name": spec.name,
             "day": release["day"],
             "versions": versions(),
@@ -188,14 +241,13 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState) -> Transcript:
         "spec": public_document(spec.effective),
         "sampling_seed": state.seed if spec.seed is None else spec.seed,
         "ledger": state.ledger | {"hash": note.hash},
-        "stream": {
-            "id": state.stream_id,
-            "release": release["number"],
-            "clock": release["clock"],
-            "blocks": [[first, last, len(answers)] for first, last, answers in state.blocks],
-        },
+        "stream": header_of(state),
     }
-    answers = [answer for _, _, answers in state.blocks for answer in answers]
+    answers = list(state.answers)
+    if last_days is not None:
+        since, window = window_of(spec, state, last_days)
+        header["stream"] |= since
+        answers += window
     return Transcript(json.loads(canonical(header)), tuple(answers))
 
 

@@ -37,6 +37,18 @@ def check(spec: Spec) -> None:
     accountant_of(spec)
 
 
+def check_deletions(spec: Spec) -> None:
+    """Refuse to take rows away where counts can only grow, or where a row may be replaced: one that comes
+    instead of one that goes would move two columns of C the same way, which is more than was paid for."""
+    if spec.params.algorithm == "sparse" or spec.privacy.neighbours != "add_remove":
+        key = "mechanism.algorithm" if spec.params.algorithm == "sparse" else "privacy.neighbours"
+        raise UsageError(
+            f"{_at(spec, key)}: rows can be taken away only under add_remove and with the algorithm blocks.",
+            "The batch was not counted, and nothing more was spent.",
+            "Start another stream for a table that rows leave.",
+        )
+
+
 def _at(spec: Spec, key: str) -> str:
     """Where the spec says it."""
     return spec.places.get(key, key)

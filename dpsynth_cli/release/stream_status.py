@@ -25,6 +25,8 @@ class Status:
     next_release: int
     generation: int
     state_file: str
+    last_release_day: str | None  # None before the first
+    last_release_at: int  # the clock then
     counted: bool = True  # false: this batch had been pushed before
     released: bool = False  # whether this push made a release
 
@@ -50,4 +52,6 @@ def status_of(spec: Spec, store: Store, state: StreamState) -> Status:
         next_release=high,
         generation=state.generation,
         state_file=str(store.path),
+        last_release_day=state.release.get("day"),
+        last_release_at=state.release.get("clock", 0),
     )

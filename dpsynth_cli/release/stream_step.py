@@ -1,5 +1,5 @@
-"""When a stream is released and what ends then: the public side of a push, whose raw counts are in the
-trusted core (`trusted/stream_step.py`).
+"""When a stream is released: the public side of a push, whose raw counts are in the
+trusted core (`trusted/stream/step.py`).
 """
 
 from __future__ import annotations
@@ -12,21 +12,27 @@ import numpy as np
 
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.pmm.levels import deepest
-from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
+from dpsynth_cli.questions import Answer, Question, Total, as_json
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
+from dpsynth_cli.release.stream_window import marked
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import StreamState
-from dpsynth_cli.trusted.stream.step import Stream, add_batch, check_segments, close_blocks
+from dpsynth_cli.trusted.stream.step import Stream, add_batch, check_segments, measure_release
 
 
 def stream_of(spec: Spec) -> Stream:
     """What the spec says about its stream."""
     columns = spec.domain.modelled
     depth = deepest(columns)
-    cells = online.partition(columns, depth).cells(columns, depth)
-    return Stream(spec.domain, cells, spec.params.arrivals == "public", partial(accountant_of, spec))
+    return Stream(
+        spec.domain,
+        online.partition(columns, depth).cells(columns, depth),
+        lambda level: online.partition(columns, level).volumes(columns),
+        spec.params.arrivals == "public",
+        partial(accountant_of, spec),
+    )
 
 
 def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: str) -> bool:
@@ -36,7 +42,8 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
     now = schedule.due(clock, params.releases_per_doubling)
     if now <= state.release.get("due", 0):
         return False
-    release = state.release.get("number", 0) + 1
+    before = state.release
+    release, at_least = state.release.get("number", 0) + 1, online.depth_of(state.answers)
     state.release = {
         "number": release,
         "clock": clock,
@@ -45,29 +52,18 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
         "day": day,
     }
     if params.algorithm == "blocks":
-        _blocks(state, spec, stream, release)
+        measure_release(
+            state,
+            stream,
+            lambda ask, before: online.ask_release(ask, spec.domain, params, spec.split, at_least, before),
+        )
+        state.release |= {"at_least": at_least, "marks": marked(state, before)}
     else:
-        _segments(state, spec, stream, release, clock)
+        _segments(state, spec, stream, clock)
     return True
 
 
-def _blocks(state: StreamState, spec: Spec, stream: Stream, release: int) -> None:
-    share = schedule.share(release)
-
-    def ask_block(ask: Ask) -> None:
-        online.ask_block(ask, spec.domain, spec.params, spec.split, share)
-
-    close_blocks(
-        state,
-        stream,
-        schedule.sizes(schedule.epoch(release)),
-        {block.size: (block.first, block.last) for block in schedule.ending(release)},
-        {(block.first, block.last) for block in schedule.covering(release)},
-        ask_block,
-    )
-
-
-def _segments(state: StreamState, spec: Spec, stream: Stream, release: int, clock: int) -> None:
+def _segments(state: StreamState, spec: Spec, stream: Stream, clock: int) -> None:
     params, r = spec.params, time_level(spec, clock)
     checks = schedule.checks(r, spec.privacy.budget, params.releases_per_doubling)
     shares = online.sparse_shares(r, spec.domain, params)
@@ -79,4 +75,4 @@ def _segments(state: StreamState, spec: Spec, stream: Stream, release: int, cloc
     questions = online.sparse_questions(r, spec.domain, params)
     for charge, counts in zip(sparse_bill(spec, questions), levels, strict=True):
         answers.append((charge.asked, Answer(counts, (len(counts),), SPARSE, charge.price.sd)))
-    state.blocks = [(1, release, answers)]
+    state.answers = answers

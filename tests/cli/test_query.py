@@ -110,7 +110,7 @@ def test_rows_of_persons_are_said_to_be_those_that_were_kept(dpsynth, people):
 
 
 @pytest.mark.parametrize(("algorithm", "code"), [("blocks", 0), ("sparse", 2)])
-def test_a_snapshot_of_a_stream_is_the_sum_of_its_blocks(dpsynth, tmp_path, algorithm, code):
+def test_a_snapshot_of_a_stream_is_queried_as_a_release_is(dpsynth, tmp_path, algorithm, code):
     (tmp_path / "s.yaml").write_text(STREAM.format(algorithm=algorithm))
     assert dpsynth("stream", "init", "s.yaml").code == 0
     for day in range(3):

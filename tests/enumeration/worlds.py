@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from unittest.mock import patch
 
@@ -45,8 +46,8 @@ Row = tuple[int, ...]
 Table = tuple[Row, ...]
 
 
-def world(neighbours: str) -> Domain:
-    return Domain((NUMBER, PLACE, LABEL), neighbours)
+def world(neighbours: str, unit: int | None = None) -> Domain:
+    return Domain((NUMBER, PLACE, LABEL), neighbours, unit_rows=unit)
 
 
 def statistics(by: str | None) -> dict[str, Statistic]:
@@ -116,10 +117,16 @@ def sums(question: Question, omega: Domain, tables: list[Table]) -> np.ndarray:
     return np.array(found)
 
 
-def moves(question: Question, omega: Domain, tables: list[Table], unit: int = 1) -> np.ndarray:
-    """How far the answers of two neighbours are apart: every different vector once, and its opposite."""
+@lru_cache(maxsize=8)
+def _pairs(tables: tuple[Table, ...], neighbours: str, unit: int) -> np.ndarray:
+    return np.array(list(neighbouring(list(tables), neighbours, unit)))
+
+
+def moves(question: Question, omega: Domain, tables: list[Table], unit: int | None = None) -> np.ndarray:
+    """How far the answers of two neighbours are apart: every different vector once, and its opposite. A
+    unit has as many rows as the domain says, unless stated."""
     answers = sums(question, omega, tables)
-    pairs = np.array(list(neighbouring(tables, omega.neighbours, unit)))
+    pairs = _pairs(tuple(tables), omega.neighbours, unit or omega.unit_rows or 1)
     moved = np.unique(answers[pairs[:, 1]] - answers[pairs[:, 0]], axis=0)
     return np.unique(np.concatenate([moved, -moved]), axis=0)
 

@@ -143,11 +143,18 @@ def depth_by_the_true_number_of_rows(exact: Callable[[Question], np.ndarray]) ->
 
 def priced_as_add_remove(monkeypatch, prices) -> None:
     """2. Under replace_one two cells move, and one is paid for."""
+    _priced_for(monkeypatch, prices, neighbours="add_remove")
+
+
+def priced_for_one_row(monkeypatch, prices) -> None:
+    """14. A unit has several rows, and one is paid for."""
+    _priced_for(monkeypatch, prices, unit_rows=None)
+
+
+def _priced_for(monkeypatch, prices, **other) -> None:
     right = prices.sensitivity
     monkeypatch.setattr(
-        prices,
-        "sensitivity",
-        lambda question, omega: right(question, replace(omega, neighbours="add_remove")),
+        prices, "sensitivity", lambda question, omega: right(question, replace(omega, **other))
     )
     prices._priced_before.cache_clear()
 

@@ -85,6 +85,15 @@ def test_a_mistake_in_the_prices_is_found_exactly_and_by_transcripts(
     assert ran.of_claim > 1
 
 
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_a_unit_priced_as_a_row_is_found(quick, monkeypatch, relation):
+    broken.priced_for_one_row(monkeypatch, prices)
+    ran = audit(MARGINALS, relation, Fraction(2), None, 100, 0.999, count=50_000, units=True)
+    assert not ran.holds
+    assert ran.worst.part > 2.9  # three rows
+    assert ran.of_claim > 1
+
+
 def test_a_curator_that_changes_nothing_is_not_refuted(one_pair, monkeypatch):
     one_pair(IN_AN_EMPTY_CELL)
     monkeypatch.setattr(runs, "open_curator", broken.curator_with(lambda question, exact, noise: noise))

@@ -124,6 +124,11 @@ def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
         (["marginals", "--epsilon", "21"], "epsilon is above 20"),
         (["marginals", "--delta", "1"], "delta must be a decimal number between 0 and 1"),
         (["marginals", "--runs", "1"], "--runs"),
+        (
+            ["online", "--units"],
+            "Error: online releases a stream, which protects rows, not units.\n"
+            "Nothing was run. Leave out --units.\n",
+        ),
     ],
 )
 def test_bad_usage_is_told_before_anything_runs(dpsynth, words, says):

@@ -151,14 +151,9 @@ def _read_published(world: World) -> None:
 
 
 def _numbers(header: dict, count: int) -> list[int]:
-    """The number of each answer: in a stream, of its block and in that."""
-    if "stream" not in header:
-        return list(range(count))
-    return [
-        1_000_000 * first + 1_000 * last + i
-        for first, last, answers in header["stream"]["blocks"]
-        for i in range(answers)
-    ]
+    """The number of each answer: in a stream, of its release and in that."""
+    release = header["stream"]["release"] if "stream" in header else 0
+    return [1_000 * release + i for i in range(count)]
 
 
 # --- files -------------------------------------------------------------------------------------------

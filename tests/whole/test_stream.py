@@ -18,13 +18,17 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpsynth_cli.release import stream
+from dpsynth_cli.release import stream, stream_step
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.stream import state
 from dpsynth_cli.trusted.stream.state import StreamState
+from dpsynth_cli.trusted.stream.step import read_batch
 from tests.conftest import ROOT
 
+EVERY_PUSH = "releases_per_doubling: 10000"
 SPEC = """\
 dpsynth: 1
 name: visits
@@ -178,12 +182,16 @@ def test_what_is_public_tells_nothing_of_rows(dpsynth, visits, tmp_path):
     assert len(set(notes)) == len(notes) == 4
 
 
-def test_raw_counts_of_finished_epochs_are_forgotten(dpsynth, visits, tmp_path):
-    visits()
-    dpsynth("stream", "init", "spec.yaml")
-    for day in range(1, 8):  # one size of block up to release 15: nothing stays open
-        pushed(dpsynth, day)
-        assert sum(part.rows for part in state_of(tmp_path).open) == 0
+def test_raw_counts_that_are_never_measured_again_are_forgotten(dpsynth, visits, tmp_path):
+    """Without a delta twelve releases are measured together, and then forgotten."""
+    visits(more=EVERY_PUSH)
+    watched = Watched(tmp_path)
+    stream.init(watched.spec, watched.ledger)
+    kept = []
+    for push in range(13):
+        stream.push(watched.spec, watched.ledger, str(tmp_path / "day_1.csv"), str(push))
+        kept.append(sum(part.rows for part in state_of(tmp_path).blocks.raw))
+    assert kept == [*range(40, 480, 40), 0, 40]
 
 
 def test_two_streams_of_the_same_rows_have_other_noise(dpsynth, visits, tmp_path):
@@ -393,20 +401,41 @@ def test_a_stream_keeps_its_spec_but_a_snapshot_may_go_elsewhere(dpsynth, visits
 
 # --- the state's file ----------------------------------------------------------------------------------
 
-EVERY_PUSH = "releases_per_doubling: 10000"
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+def test_a_state_has_at_most_16_bytes_for_each_cell_that_is_alive(visits, tmp_path, delta):
+    """At 100 releases: cells of the tree, and those that raw counts are kept for. The ids and the errors of
+    the blocks are a few kB more."""
+    visits(more=EVERY_PUSH, delta=delta, rows=1000)
+    spec = load_spec(str(tmp_path / "spec.yaml"))
+    rows = read_batch(
+        open_scan(str(tmp_path / "day_9.csv"), spec.domain.columns, spec.csv), stream_step.stream_of(spec)
+    )
+    state = StreamState("0" * 32, "0" * 64, {}, 0)
+    for push in range(100):
+        stream_step.advance(state, spec, rows, str(push), "2026-01-01")
+    alive = sum(len(part.codes) for part in state.blocks.raw)
+    alive += sum(len(answer.values) for _, answer in state.answers)
+    assert len(state.as_bytes()) < 16 * alive + 6000
 
 
-def test_a_state_has_less_than_two_bytes_an_event(visits, tmp_path):
-    """At 24 releases, with 1,920 events, besides the open blocks; the spec is in it, too."""
-    visits(more=EVERY_PUSH)
-    watched = Watched(tmp_path)
-    stream.init(watched.spec, watched.ledger)
-    for push in range(24):
-        stream.push(watched.spec, watched.ledger, str(tmp_path / "day_2.csv"), f"push {push}")
-    state = state_of(tmp_path)
-    assert state.events == 80 * 24
-    state.open = []
-    assert len(state.as_bytes()) < 2 * state.events
+def test_a_state_of_an_older_form_is_refused_in_words(dpsynth, visits, tmp_path, monkeypatch):
+    visits()
+    dpsynth("stream", "init", "spec.yaml")
+    pushed(dpsynth, 1)
+    path = tmp_path / "ledger.sqlite.streams/visits.state"
+    known = state_of(tmp_path)
+    with monkeypatch.context() as older:
+        older.setattr(state, "VERSION", 2)
+        path.write_bytes(known.as_bytes())
+    ran = dpsynth("stream", "push", "spec.yaml", "day_2.csv", "--batch-id", "2")
+    assert ran.code == 4
+    assert ran.err == (
+        f"Error: {path} is a state of another version of dpsynth, which measured other sums of the "
+        "stream.\nNothing was read and nothing was published. Go on with the version that it was started "
+        "with, or give the stream up and pay for a new one: dpsynth stream init SPEC --start-over\n"
+    )
+    assert dpsynth("stream", "init", "spec.yaml", "--start-over", "--json").json["charged"] is True
 
 
 # --- copies of before ----------------------------------------------------------------------------------
@@ -546,12 +575,10 @@ class Watched:
         if not path.exists():
             return
         transcript, _ = load(path)
-        left = list(transcript.answers)
-        for first, last, count in transcript.header["stream"]["blocks"]:
-            for place in range(count):
-                values = left.pop(0)[1].values
-                known = self.published.setdefault((first, last, place), values)
-                assert (known == values).all()
+        release = transcript.header["stream"]["release"]
+        for place, (_, answer) in enumerate(transcript.answers):
+            known = self.published.setdefault((release, place), answer.values)
+            assert np.array_equal(known, answer.values)
 
 
 def finished(folder: Path) -> tuple[bytes, list[str], int, int]:

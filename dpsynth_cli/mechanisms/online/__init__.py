@@ -1,7 +1,7 @@
 """`online`: continual release of a stream.
 
-online     the mechanism: trees of blocks, snapshots; sparse counting's consistency step
-schedule   when a stream is released and which blocks are measured: public numbers
+online     the mechanism: what a release asks, snapshots; sparse counting's consistency step
+schedule   when a stream is released: public numbers
 """
 
 from dpsynth_cli.mechanisms.online.online import MECHANISM

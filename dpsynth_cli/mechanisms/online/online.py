@@ -1,11 +1,11 @@
 """Online release: Y. He, R. Vershynin and Y. Zhu, "Online differentially private synthetic data generation",
 IEEE Transactions on Privacy 2024. One epsilon protects each event over the whole life of a stream.
 
-`algorithm: blocks` (default). The stream is cut at public release times. Blocks of releases (see
-`schedule.py`) get a tree of noisy counts each, when they end, by the rules of pmm; an event is in
-one block of each size of its epoch, and the shares of these add up to the whole. A snapshot adds up the trees
-of the fewest blocks that cover everything so far. That is the paper's binary mechanism with larger branches,
-for trees instead of counts, and for ever.
+`algorithm: blocks` (default). At public release times the counts of everything so far are measured, on
+levels of the paper's tree, as running sums: with a delta by a factorisation of the counting matrix with
+Gaussian noise, else by blocks of releases with Laplace noise (`trusted/stream/factorisation.py`). Both go
+on for ever. The tree is as deep as the events so far allow, and a snapshot is made of its levels by the
+rules of pmm.
 
 `algorithm: sparse`. Algorithms 10 to 12, with checks at the release times (docs/privacy.md, E17 to E19). The
 counters hold raw numbers, so they are in the trusted core (`trusted/stream/counting.py` and
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,11 @@ from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.numeric.scale import Scale
-from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
+from dpsynth_cli.questions import Answer, Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
 
-FLATTEST = 4  # halvings of the tree of a block with hardly an event
+FLATTEST = 4  # halvings of the tree of a stream with hardly an event
+SLACK = 2  # a level may be so much deeper than the events that are new would have it, and has a share
 FEW = 4  # splits of a level
 DEEPEST = 20  # of sparse counting, which keeps counters for every node
 
@@ -42,7 +44,7 @@ DEEPEST = 20  # of sparse counting, which keeps counters for every node
 @dataclass(frozen=True)
 class Params:
     algorithm: str = parameter(
-        "blocks", "noisy trees of public blocks of the stream, or the paper's sparse counting",
+        "blocks", "running counts of everything so far, or the paper's sparse counting",
         choices=("blocks", "sparse"),
     )  # fmt: skip
     releases_per_doubling: int = parameter(
@@ -63,108 +65,94 @@ def partition(columns: tuple[Column, ...], depth: int) -> pmm.Tree:
     return pmm.Tree(turns(sizes, depth), [Scale.even(*size) for size in sizes])
 
 
-# --- blocks ------------------------------------------------------------------------------------------
+# --- running counts ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A block's tree: its depth r, and by level the noisy counts (None: not measured) and their variance."""
+    """A tree of everything so far: its depth r, and by level the noisy counts (None: not measured) and their
+    variance."""
 
     r: int
     counts: list[Floats | None]
     variances: list[float]
 
 
-def ask_block(
-    ask: Ask, omega: Domain, params: Params, split: Mapping[str, float], share: Fraction
+def ask_release(
+    ask: Ask, omega: Domain, params: Params, split: Mapping[str, float], at_least: int = 0, before: int = 0
 ) -> Counted:
-    """Measure the events of one block: their number, then pmm's levels of a tree as deep as that allows."""
+    """Measure a release: the number of events so far, then levels of a tree as deep as that allows, and at
+    least as deep as before. Where `before` of the events are not measured now, a level that is too deep for
+    the others has no share.
+    """
     columns = omega.modelled
     if params.arrivals == "public":
-        root, lone = Question("n", Total(), Fraction(0)), _lone("counts", share)
+        root, rest = Question("n", Total(), Fraction(0)), Fraction(1)
+    elif levels.deepest(columns):
+        own, rest = divide(Fraction(1), (split["total"], split["counts"]))
+        root = Question("total", CellCounts(Cells(())), own)
     else:
-        own, rest = _split(share, (split["total"], split["counts"]))
-        root, lone = _lone("total", own), _lone("counts", rest)
+        root, rest = Question("total", CellCounts(Cells(())), Fraction(1)), Fraction(1)
     (total,) = ask([root])
+    if not levels.deepest(columns):  # one cell
+        return counted_of([total])
     n = float(total.values[0])
-    epsilon = math.sqrt(2) / max(ask.sd(lone), 0.1)
-    # Measured: a small block that has one level has the same noise on 16 cells as on 2, and is one of many.
-    r = min(levels.deepest(columns), max(FLATTEST, levels.depth_for(epsilon, n, columns)))
-    questions = _tree_questions(columns, r, lone.share, omega.neighbours)
-    counts: list[Floats | None] = [None] * (r + 1)
-    variances = [0.0] * (r + 1)
-    for answer in [total, *ask(questions)]:
-        j = (len(answer.values) - 1).bit_length()
-        counts[j], variances[j] = answer.values.astype(np.float64), answer.sd**2
-    return Counted(r, counts, variances)
+    epsilon = math.sqrt(2) / max(ask.sd(Question("counts", CellCounts(Cells(())), rest)), 0.1)
+
+    def deep(rows: float) -> int:
+        return min(levels.deepest(columns), max(FLATTEST, levels.depth_for(epsilon, rows, columns)))
+
+    r = max(min(at_least, levels.deepest(columns)), deep(n))
+    new = deep(abs(n - before))  # rows may also be taken away
+    return counted_of([total, *ask(_tree_questions(columns, r, rest, r if r > at_least else new))])
 
 
-@lru_cache(maxsize=256)  # a snapshot has many blocks, and most are asked the same
-def _tree_questions(
-    columns: tuple[Column, ...], r: int, share: Fraction, neighbours: str
-) -> tuple[Question, ...]:
+def counted_of(answers: Sequence[Answer]) -> Counted:
+    """The answers by their levels."""
+    measured = {(len(answer.values) - 1).bit_length(): answer for answer in answers}
+    r = max(measured)
+    counts = [measured[j].values.astype(np.float64) if j in measured else None for j in range(r + 1)]
+    return Counted(r, counts, [measured[j].sd ** 2 if j in measured else 0.0 for j in range(r + 1)])
+
+
+def depth_of(answers: Sequence[tuple[Any, Answer]]) -> int:
+    """The depth of the tree that was measured."""
+    return max(((len(answer.values) - 1).bit_length() for _, answer in answers), default=0)
+
+
+@lru_cache(maxsize=64)
+def _tree_questions(columns: tuple[Column, ...], r: int, share: Fraction, new: int) -> tuple[Question, ...]:
+    """As many levels as pmm measures, with its weights. All but the leaves stay where they are as the tree
+    gets deeper: what is known of them goes on. Those that are too deep for a tree of depth `new` have no
+    share.
+    """
     tree = partition(columns, r)
-    fractions, weights = levels.measured_levels(columns, tree.order, neighbours)
+    step = 4 if len(columns) < 3 else 5
+    measured = [step * (i + 1) for i in range(max(1, round(r / step)) - 1)] + [r]
+    told = max(1, sum(j <= new + SLACK for j in measured))
+    ratio = 0.8 if len(columns) == 1 else 1.0
+    shares = divide(share, [ratio**i for i in range(told)]) + [Fraction(0)] * (len(measured) - told)
     return tuple(
-        Question("counts", CellCounts(tree.cells(columns, round(fraction * r))), part)
-        for fraction, part in zip(fractions, _split(share, tuple(weights)), strict=True)
+        Question("counts", CellCounts(tree.cells(columns, j)), part)
+        for j, part in zip(measured, shares, strict=True)
     )
 
 
-@lru_cache(maxsize=256)
-def _lone(step: str, share: Fraction) -> Question:
-    """The events, without a partition."""
-    return Question(step, CellCounts(Cells(())), share)
-
-
-@lru_cache(maxsize=256)
-def _split(share: Fraction, weights: tuple[float, ...]) -> list[Fraction]:
-    return divide(share, weights)
-
-
-def add_up(blocks: Sequence[Counted], columns: tuple[Column, ...]) -> tuple[list[Floats], list[Floats]]:
-    """The counts of all blocks together, level by level, and their variances.
-
-    Each block's tree by least squares from its leaves up. A block that was not cut as deep as another is
-    cut as the others are, where they have more than noise there, and else in proportion to the room.
-    """
-    r = max(block.r for block in blocks)
-    rooms = consistency.pyramid(partition(columns, r).volumes(columns))
-    solved = [consistency.combined(block.counts, block.variances, rooms[block.r]) for block in blocks]
-    estimates, spreads = [], []
-    shallow, doubt = np.zeros(1), np.zeros(1)  # of the blocks that end above this level
-    for j in range(r + 1):
-        counted, variance = np.zeros(1 << j), np.zeros(1 << j)
-        for block, (estimate, spread) in zip(blocks, solved, strict=True):
-            if block.r >= j:
-                counted += estimate[j]
-                variance += spread[j]
-        if j:
-            known = np.maximum(counted, 0.0).reshape(-1, 2)
-            weight = 2 * np.sqrt(variance.reshape(-1, 2).sum(axis=1, keepdims=True)) + 1e-9
-            room = rooms[j].reshape(-1, 2)
-            even = room / np.maximum(room.sum(axis=1, keepdims=True), 1e-300)
-            part = ((known + weight * even) / (known.sum(axis=1, keepdims=True) + weight)).ravel()
-            shallow, doubt = np.repeat(shallow, 2) * part, np.repeat(doubt, 2) * part**2
-        estimates.append(counted + shallow)
-        spreads.append(variance + doubt)
-        for block, (estimate, spread) in zip(blocks, solved, strict=True):
-            if block.r == j:
-                shallow, doubt = shallow + estimate[j], doubt + spread[j]
-    return estimates, spreads
-
-
-def snapshot(blocks: Sequence[Counted], omega: Domain) -> Model:
-    """A synthetic table of everything so far: the trees of the blocks that cover it, made consistent."""
+def snapshot(counted: Counted, omega: Domain) -> Model:
+    """A synthetic table of everything so far: the levels of the tree made consistent."""
     columns = omega.modelled
-    estimates, spreads = add_up(blocks, columns)
-    tree = partition(columns, len(estimates) - 1)
-    room, total = tree.volumes(columns), max(0.0, float(estimates[0][0]))
+    tree = partition(columns, counted.r)
+    room = tree.volumes(columns)
+    estimates, spreads = consistency.combined(counted.counts, counted.variances, room)
+    total = max(0.0, float(estimates[0][0]))
     mass = room
     if round(total):
         mass = consistency.descend(total, estimates, spreads, room, _divided)
-    facts = {"depth": len(tree.order), "blocks": len(blocks)}
-    return Model(round(total), pmm.points([tree], [mass], [total], columns), facts=facts)
+    draw = pmm.points([tree], [mass], [total], columns)
+    noise = {
+        str(j): round(v**0.5, 3) for j, v in enumerate(counted.variances) if counted.counts[j] is not None
+    }
+    return Model(round(total), draw, facts={"depth": len(tree.order), "noise_by_level": noise})
 
 
 def _divided(pair: consistency.Siblings) -> Floats:
@@ -219,12 +207,11 @@ def sparse_questions(r: int, omega: Domain, params: Params) -> list[Question]:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     """What the first release asks: for `dpsynth check`. A stream is released by `dpsynth stream`."""
     if params.algorithm == "blocks":
-        model = snapshot([ask_block(ask, omega, params, split, Fraction(1))], omega)
-        sizes = "; ".join(
-            f"of releases {2**L} to {2 ** (L + 1) - 1} in blocks of {', '.join(map(str, schedule.sizes(L)))}"
-            for L in (3, 6, 9)
+        model = snapshot(ask_release(ask, omega, params, split), omega)
+        notes = (
+            "This is the first release. Every event costs the whole, once for all releases; later releases "
+            "have more noise.",
         )
-        notes = (f"This is the first release. Every event costs the whole, in equal parts: {sizes}.",)
     else:
         r = (omega.rows_hint or 1).bit_length() - 1
         answers = ask(sparse_questions(r, omega, replace(params, arrivals="private")))
@@ -255,7 +242,7 @@ def fits(omega: Domain, params: Params) -> list[str]:
 
 MECHANISM = Mechanism(
     name="online",
-    summary="snapshots of a stream for ever on one budget: noisy trees of its blocks, added up",
+    summary="snapshots of a stream for ever on one budget: a tree of running counts",
     suits="1 to 5 columns that arrive over time: `dpsynth stream`, not `dpsynth release`",
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Online Differentially Private Synthetic Data Generation. "

@@ -30,6 +30,7 @@ from dpsynth_cli.questions import Answer, Ask, Axis, Bins, CellCounts, Cells, Fl
 CELLS = 32  # of the range that is looked at
 FEW = 2**9  # a column of fewer codes is not worth it
 ROUNDS = 10
+NARROW = 2**7  # codes: a range of fewer is counted code by code
 SPIKE = 4  # codes at most that most rows have, and are no focus
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
 LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
@@ -80,15 +81,17 @@ class _Looked:
                 self.scale = _even(self.column)
             few = np.convolve(counts, np.ones(min(2, len(counts))), "valid").max()
             return len(self.counts) < AGAIN and bool(few >= MAYBE * there)
+        narrow = self.end - self.begin < NARROW  # then only a spike is looked for
         self.begin, self.end, self.counts = edges[cells[0]], edges[cells[1]], []
-        self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
+        if not narrow:
+            self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
         width, one = self.end - self.begin, cells[1] - cells[0] == 1
         if width <= SPIKE and self.spike is None:  # the others, if they can be seen
             self.spike, self.spiked = (self.begin, self.end), float(counts[slice(*cells)].sum())
             sharper = again(max(1.0, there - self.spiked))
             self.begin, self.end, self.price = 0, self.column.size, max(self.price, sharper)
             return sharper > 0
-        return width > SPIKE if one else width >= FEW // 4 and MORE * (cells[1] - cells[0]) < len(edges)
+        return width > SPIKE if one else width >= NARROW and MORE * (cells[1] - cells[0]) < len(edges)
 
 
 def ask_scales(

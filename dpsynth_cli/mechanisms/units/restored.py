@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, sizes_of
 from dpsynth_cli.questions import Ask, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
 
-Draw = Callable[[int, np.random.Generator], Iterator[Block]]
+Draw: TypeAlias = "Callable[[int, np.random.Generator], Iterator[Block]]"
 
 STEP = "units"
 SHARE = Fraction(1, 20)  # of the budget

@@ -6,7 +6,7 @@ Without rows and without noise: a release asks through `curator.py`, and whoever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Answer, Asking, Question
@@ -20,13 +20,18 @@ class TranscriptMismatch(ValueError):
 
 class Bill:
     """All charges so far. `recorded` are the answers of an interrupted run, (question as JSON, answer) in
-    order: they are charged and given again, and nothing that they answer is asked a second time.
+    order: they are charged and given again, and nothing that they answer is asked a second time. `charge` is
+    what a question costs: a stream's, over the whole life of an event.
     """
 
     def __init__(
-        self, omega: Domain, accountant: Accountant, recorded: Iterable[tuple[object, Answer]] = ()
+        self,
+        omega: Domain,
+        accountant: Accountant,
+        recorded: Iterable[tuple[object, Answer]] = (),
+        charge: Callable[[Question, Domain, Accountant], Charge] = charge_for,
     ) -> None:
-        self.omega, self.accountant = omega, accountant
+        self.omega, self.accountant, self._charge_for = omega, accountant, charge
         self.charges: list[Charge] = []
         self._recorded = list(recorded)
 
@@ -38,7 +43,7 @@ class Bill:
     def charge(self, questions: Sequence[Question]) -> tuple[list[Charge], list[Answer]]:
         """Charge all questions, or refuse all. Their charges, and the answers to the first of them, as far as
         they were recorded."""
-        charges = [charge_for(question, self.omega, self.accountant) for question in questions]
+        charges = [self._charge_for(question, self.omega, self.accountant) for question in questions]
         self.accountant.charge([charge.price for charge in charges])
         self.charges.extend(charges)
         answers: list[Answer] = []
@@ -51,7 +56,7 @@ class Bill:
 
     def sd(self, question: Question) -> float:
         """The standard deviation that the noise of a question would have; nothing is charged."""
-        return charge_for(question, self.omega, self.accountant).price.sd
+        return self._charge_for(question, self.omega, self.accountant).price.sd
 
 
 def recorded_ask(bill: Bill) -> Asking:

@@ -1,7 +1,11 @@
 """Raw counts of streams, which never leave this folder but as noisy answers.
 
-leaves               raw counts of a piece, and what its rows have paid
-step                 one push: count, close blocks, check segments
-state                the file between two pushes, and its place in the ledger
+leaves               raw counts of a piece
+factorisation        which sums each release measures, and the longest column: public
+blocks               raw counts and noisy sums of all releases, in few blocks
+release_prices       what a release's counts cost an event over its whole life
+prefix_counts        counts of everything so far, with noise
+step                 one push: count, measure a release, check segments
+state, packing       the file between two pushes, and its place in the ledger
 counting, dynamic_partition    sparse counting as printed (Algorithms 10 to 12), corrected
 """

@@ -1,4 +1,4 @@
-"""The state of a stream between two pushes: raw counts of what is not finished, noisy trees of what is.
+"""The state of a stream between two pushes: raw counts that are measured again, and noisy sums.
 
 It is as sensitive as the data: a file for its owner only, written whole or not at all. Every change is a
 new generation. The ledger holds the generation's number and a commitment to the file, keyed with a
@@ -8,7 +8,8 @@ published with one noise would be published again with another.
 
 A generation is made in three steps, each durable before the next: the file beside the old one, the note in
 the ledger, the renaming. The note is the moment it counts. Before it, a crash leaves the old generation, and
-nothing that follows from the new one has left the process; after it, the new file is found and renamed.
+nothing that follows from the new one has left the process; after it, the new file is found and renamed. The
+file of the generation before is kept beside it, as sensitive, so that the last push can be undone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,14 @@ import pyarrow as pa
 from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
+from dpsynth_cli.numeric.running import Running
 from dpsynth_cli.questions import Answer, Ints, about
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.stream.blocks import Blocks
 from dpsynth_cli.trusted.stream.leaves import Leaves
+from dpsynth_cli.trusted.stream.packing import leaf_steps, matrix, packed, square, unpacked
 
-VERSION = 2  # 1 had blocks with discrete Gaussian noise on whole numbers
-CODEC = pa.Codec("zstd")
+VERSION = 3  # 1 had discrete Gaussian noise on whole numbers, 2 a tree of counts for each block
 Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 
 
@@ -43,10 +45,11 @@ Answers = list[tuple[Any, Answer]]  # (question as JSON, answer)
 class StreamState:
     """All that a stream remembers.
 
-    `open` are the raw pieces of the blocks that have not ended, `blocks` the answers about those that have,
-    as (first release, last release, answers). `counters` are the words and arrays of sparse counting.
-    `release` is about the last release: its number, the clock, the generation that has it, the day.
-    `problems` are the cells of all pushes that are not as declared; a state of before they were has none.
+    `open` are the raw counts of what arrived since the last release, `blocks` the raw counts and noisy sums
+    of all releases, `answers` what the last one is made of. `counters` are the words and arrays of sparse
+    counting. `release` is about the last release: its number, the clock, the generation that has it, the
+    day. `problems` are the cells of all pushes that are not as declared; a state of before they were has
+    none.
     """
 
     stream_id: str
@@ -58,8 +61,9 @@ class StreamState:
     batches: list[str] = field(default_factory=list)
     events: int = 0
     release: dict[str, Any] = field(default_factory=dict)
-    open: list[Leaves] = field(default_factory=list)
-    blocks: list[tuple[int, int, Answers]] = field(default_factory=list)
+    open: Leaves = field(default_factory=Leaves)
+    blocks: Blocks = field(default_factory=lambda: Blocks([], [], {}))
+    answers: Answers = field(default_factory=list)
     counters: tuple[dict[str, Any], list[Ints]] | None = None
     problems: dict[str, Any] = field(default_factory=dict)
 
@@ -80,19 +84,20 @@ class StreamState:
         said = {
             "dpsynth_stream": VERSION,
             **{name: getattr(self, name) for name in (*WORDS, "problems")},
-            # Codes rise, so that the steps between them are small.
-            "open": [
-                [str(part.paid), kept(np.diff(part.codes, prepend=0)), kept(part.counts)]
-                for part in self.open
-            ],
-            "blocks": [
-                [first, last, [about(q, a) | {"values": kept(a.values)} for q, a in answers]]
-                for first, last, answers in self.blocks
-            ],
+            "open": leaf_steps(self.open, kept),
+            "blocks": {
+                "starts": self.blocks.starts,
+                "raw": [leaf_steps(part, kept) for part in self.blocks.raw],
+                "known": [
+                    [level, [kept(block) for block in running.blocks], matrix(running.errors)]
+                    for level, running in sorted(self.blocks.known.items())
+                ],
+            },
+            "answers": [about(q, a) | {"values": kept(a.values)} for q, a in self.answers],
             "counters": self.counters and [self.counters[0], [kept(array) for array in self.counters[1]]],
         }
-        width, packed = _packed(np.concatenate(arrays))
-        return zlib.compress(canonical(said | {"packed": [width, ends[-1]]}), 9) + packed
+        width, numbers = packed(np.concatenate(arrays))
+        return zlib.compress(canonical(said | {"packed": [width, ends[-1]]}), 9) + numbers
 
     @classmethod
     def of_bytes(cls, data: bytes) -> StreamState:
@@ -100,25 +105,26 @@ class StreamState:
         said = json.loads(text.decompress(data))
         if said["dpsynth_stream"] != VERSION:
             raise ValueError("another version")
-        everything = _unpacked(text.unused_data, *said["packed"])
+        everything = unpacked(text.unused_data, *said["packed"])
 
         def array(place: list[int]) -> Ints:
             return np.array(everything[slice(*place)])
 
+        def leaves(places: list[list[int]]) -> Leaves:
+            codes, counts = map(array, places)
+            return Leaves(np.cumsum(codes), counts)
+
         state = cls(**{name: said[name] for name in WORDS}, problems=said.get("problems", {}))
-        state.open = [
-            Leaves(np.cumsum(array(codes)), array(counts), Fraction(paid))
-            for paid, codes, counts in said["open"]
+        state.open = leaves(said["open"])
+        known = {
+            level: Running(np.array([array(place) for place in places]), square(errors))
+            for level, places, errors in said["blocks"]["known"]
+        }
+        state.blocks = Blocks(said["blocks"]["starts"], list(map(leaves, said["blocks"]["raw"])), known)
+        state.answers = [
+            (one["question"], Answer(array(one["values"]), tuple(one["lengths"]), one["noise"], one["sd"]))
+            for one in said["answers"]
         ]
-        for first, last, answers in said["blocks"]:
-            told = [
-                (
-                    one["question"],
-                    Answer(array(one["values"]), tuple(one["lengths"]), one["noise"], one["sd"]),
-                )
-                for one in answers
-            ]
-            state.blocks.append((first, last, told))
         if said["counters"]:
             words, places = said["counters"]
             state.counters = words, [array(place) for place in places]
@@ -130,30 +136,13 @@ WORDS = (
 )  # fmt: skip
 
 
-def _packed(values: Ints) -> tuple[int, bytes]:
-    """Whole numbers, mostly small, in few bytes; and how many bytes each had.
-
-    0, -1, 1, -2 .. become 0, 1, 2, 3 ..; then come all lowest bytes, then all next ones, which are mostly 0.
-    """
-    positive = ((values << 1) ^ (values >> 63)).view(np.uint64)
-    most = int(positive.max(initial=0)).bit_length()
-    width = next(w for w in (1, 2, 4, 8) if most <= 8 * w)
-    planes = positive.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
-    return width, CODEC.compress(planes.tobytes(), asbytes=True)
-
-
-def _unpacked(data: bytes, width: int, count: int) -> Ints:
-    planes = np.frombuffer(CODEC.decompress(data, count * width, asbytes=True), np.uint8)
-    positive = np.ascontiguousarray(planes.reshape(width, -1).T).view(f"<u{width}").ravel().astype(np.uint64)
-    return np.asarray((positive >> 1).view(np.int64) ^ -(positive & 1).view(np.int64))
-
-
 class Store:
     """The state's file of one stream, and its place in the ledger."""
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
         self.path, self.ledger = path, ledger
         self._next = path.with_name(path.name + ".next")
+        self._before = path.with_name(path.name + ".before")
         self._noted = 0  # the entry of the generation that was loaded
 
     @classmethod
@@ -198,6 +187,14 @@ class Store:
         """Forget a stream that was begun and never charged, or given up."""
         disk.remove(self.path)
         disk.remove(self._next)
+        disk.remove(self._before)
+
+    def before(self, state: StreamState) -> StreamState | None:
+        """The generation before this one, if this one is that and one batch more, and the ledger knew it."""
+        old, commitment = _read(self._before) or (None, "")
+        known = [entry.payload for entry in self.ledger.find(state.stream_id) if entry.kind == "note"]
+        payload = {"generation": state.generation - 1, "commitment": commitment}
+        return old if old and old.batches == state.batches[:-1] and payload in known else None
 
     def commit(self, state: StreamState) -> None:
         """The next generation: its file, then the ledger's note, then its name."""
@@ -225,6 +222,14 @@ class Store:
                 self._noted = note.number
                 self._settle(renamed=path == self.path)  # a crash may have come between the note and that
                 return state
+        if _of_another_form(self.path):
+            raise VerificationError(
+                f"{self.path} is a state of another version of dpsynth, which measured other sums of the "
+                "stream.",
+                "Nothing was read and nothing was published.",
+                "Go on with the version that it was started with, or give the stream up and pay for a new "
+                "one: dpsynth stream init SPEC --start-over",
+            )
         raise VerificationError(
             f"{self.path} is not the state that the ledger {self.ledger.path} knows: it is damaged, an older "
             "copy, or the ledger is another one.",
@@ -239,6 +244,8 @@ class Store:
             if renamed:
                 disk.remove(self._next)
             else:
+                if disk.exists(self.path):
+                    disk.replace(self.path, self._before)
                 disk.replace(self._next, self.path)
             disk.sync_folder(self.path.parent)
         except OSError as error:
@@ -266,6 +273,14 @@ class Store:
 def _commitment(secret: str, data: bytes) -> str:
     """Hides what it commits to: the key is 256 random bits that only the state has."""
     return hmac.new(bytes.fromhex(secret), data, hashlib.sha256).hexdigest()
+
+
+def _of_another_form(path: Path) -> bool:
+    """Whether it is a state that says of itself to be of another version."""
+    try:
+        return bool(json.loads(zlib.decompressobj().decompress(disk.read(path)))["dpsynth_stream"] != VERSION)
+    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+        return False
 
 
 def _read(path: Path) -> tuple[StreamState, str] | None:

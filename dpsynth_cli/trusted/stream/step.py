@@ -1,7 +1,7 @@
-"""One push of a stream: a batch becomes raw counts, and what ends now gets its noise.
+"""One push of a stream: a batch becomes raw counts, and a release that is due gets its noise.
 
 Raw counts are in a `StreamState`, which whoever calls this holds and never looks into. When a release is
-made, and what ends with it, the caller says by public numbers alone: the clock is all that comes back.
+made the caller says by public numbers alone: the clock is all that comes back.
 Whoever calls this makes the state durable before anything of it is shown.
 """
 
@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Ask, Cells, Ints, as_json
+from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question, as_json
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.stream.blocks import close_release, open_release, outside
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
-from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured
+from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
+from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
+from dpsynth_cli.trusted.stream.prefix_counts import prefix_counts
 from dpsynth_cli.trusted.stream.state import StreamState
-
-Block = tuple[int, int]  # its first and its last release
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Stream:
 
     omega: Domain
     partition: Cells  # the finest that raw counts are kept in
+    room: Callable[[int], Floats]  # the part of Omega that each cell of a level has
     public_arrivals: bool
     budget: Callable[[], Accountant]
 
@@ -62,36 +64,33 @@ def add_batch(state: StreamState, stream: Stream, rows: Leaves, batch_id: str) -
     """Take a batch into the state, and give the clock after it."""
     state.batches.append(batch_id)
     state.events += rows.rows
-    state.open = [(state.open[0] if state.open else Leaves()) + rows, *state.open[1:]]
+    state.open = state.open + rows
     return stream.clock(state)
 
 
-def close_blocks(
-    state: StreamState,
-    stream: Stream,
-    sizes: Sequence[int],
-    ending: Mapping[int, Block],
-    needed: set[Block],
-    ask_block: Callable[[Ask], object],
-) -> None:
-    """Measure the blocks that end now, smallest first; what a block has had goes into the next larger one.
-
-    `ending` are the blocks that end, by their sizes; of all that have ended, the `needed` ones are kept.
+def measure_release(state: StreamState, stream: Stream, ask_release: Callable[[Ask, int], object]) -> None:
+    """Measure what the next release has to: counts of everything so far. `ask_release` is told how many
+    events are not measured now, as far as it is known.
     """
-    state.open += [Leaves()] * (len(sizes) - len(state.open))
-    carried = Leaves()
-    for i, size in enumerate(sizes):
-        carried, state.open[i] = carried + state.open[i], Leaves()
-        if size not in ending:
-            state.open[i] = carried
-            break
-        ask, paid, given = measured(
-            carried, stream.partition, stream.omega, stream.budget(), system_source(), stream.public_arrivals
-        )
-        ask_block(ask)
-        carried = paid()
-        state.blocks.append((*ending[size], [(as_json(question), answer) for question, answer in given]))
-    state.blocks = sorted((b for b in state.blocks if b[:2] in needed), key=lambda block: block[0])
+    budget = stream.budget()
+    method = factorisation(budget.currency)
+    blocks = open_release(method, state.blocks, state.open)
+    accountants = [stream.budget() for _ in rows_of(method, blocks.starts, blocks.release)]
+    events = state.events if stream.public_arrivals else None
+    ask, asked = prefix_counts(
+        blocks, stream.partition, stream.room, stream.omega, accountants, system_source(), events
+    )
+    state.answers = []
+
+    def recorded(questions: Sequence[Question]) -> list[Answer]:
+        answers = ask(questions)
+        state.answers += zip(map(as_json, questions), answers, strict=True)
+        return answers
+
+    before = outside(blocks, method)
+    ask_release(Asking(recorded, ask.sd), before)
+    state.release["before"] = before
+    state.blocks, state.open = close_release(method, blocks, asked), Leaves()
 
 
 def check_segments(
@@ -114,7 +113,7 @@ def check_segments(
         counters.restore(*state.counters)
     if counters.level is None or level > counters.level:
         counters.enter(level, checks, shares, source)
-    counters.step(state.open[0], source)
-    state.open = [Leaves()]
+    counters.step(state.open, source)
+    state.open = Leaves()
     state.counters = counters.as_parts()
     return list(counters.output().values())

@@ -1,4 +1,4 @@
-"""Online release: the public schedule, what an event pays, and snapshots from noisy trees."""
+"""Online release: the public schedule, what a release asks, and snapshots from noisy counts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def points(rows: int, seed: int = 0, centre: float = 0.3) -> dict[str, np.ndarra
     return {"x": (x * GRID).astype(np.int64), "k": rng.integers(0, 2, rows)}
 
 
-def counted(codes, omega=PLACE, params=None, epsilon=1.0, exact=False, share=Fraction(1), seed=0):
-    ask = PlainAsk(omega, codes, epsilon, seed=seed, exact=exact)
-    return online.ask_block(ask, omega, params or online.Params(), SPLIT, share), ask
+def counted(codes, omega=PLACE, params=None, epsilon=1.0, exact=False):
+    ask = PlainAsk(omega, codes, epsilon, exact=exact)
+    return online.ask_release(ask, omega, params or online.Params(), SPLIT), ask
 
 
 # --- the schedule --------------------------------------------------------------------------------------
@@ -48,46 +48,6 @@ def test_when_a_release_is_due_is_exact_also_at_powers_of_two():
     for R in (1, 7, 10_000):
         for clock in (1, 2, 3, 5, 2**20, 2**40, 2**60 - 1, 2**60, 2**60 + 1):
             assert 2 ** (schedule.due(clock, R) - 1) <= clock**R < 2 ** schedule.due(clock, R)
-
-
-def test_every_event_is_in_one_block_of_each_size_and_pays_exactly_the_whole():
-    last = 2**10 - 1
-    paid = [Fraction(0)] * (last + 1)
-    for release in range(1, last + 1):
-        for block in schedule.ending(release):
-            assert schedule.epoch(block.first) == schedule.epoch(block.last)
-            for inside in range(block.first, block.last + 1):
-                paid[inside] += schedule.share(release)
-    assert set(paid[1:]) == {Fraction(1)}
-
-
-def test_a_release_is_covered_by_blocks_that_have_ended():
-    ended = set()
-    for release in range(1, 700):
-        ended |= set(schedule.ending(release))
-        cover = schedule.covering(release)
-        assert set(cover) <= ended
-        assert [block.first for block in cover] == [1] + [block.last + 1 for block in cover[:-1]]
-        assert cover[-1].last == release
-        assert len(cover) < 80
-
-
-def test_larger_branches_have_less_noise_than_all_powers_of_two():
-    """The variance of a snapshot's counts, in units of Lap(1/epsilon): what the choice of sizes is for."""
-
-    def variance(release):
-        return sum(
-            len(schedule.sizes(schedule.epoch(block.last))) ** 2 for block in schedule.covering(release)
-        )
-
-    def binary(release):
-        whole = sum((L + 1) ** 2 for L in range(schedule.epoch(release)))
-        L = schedule.epoch(release)
-        return whole + (release - 2**L + 1).bit_count() * (L + 1) ** 2
-
-    for low, high in ((16, 64), (64, 256), (256, 1024)):
-        mine, theirs = (np.mean([rule(k) for k in range(low, high)]) for rule in (variance, binary))
-        assert mine < 0.45 * theirs
 
 
 def test_time_levels_and_their_shares():
@@ -131,54 +91,58 @@ def test_a_time_level_never_has_more_checks_than_its_horizon(epsilon):
         assert all(count <= schedule.checks(r, epsilon, R) for r, count in checks.items())
 
 
-# --- blocks --------------------------------------------------------------------------------------------
+# --- counts of everything so far -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("arrivals", ["private", "public"])
-def test_a_block_spends_exactly_its_share(neighbours, arrivals):
+def test_a_release_asks_for_exactly_the_whole(neighbours, arrivals):
     if (neighbours, arrivals) == ("add_remove", "public"):
         pytest.skip("refused: see test_what_does_not_fit_is_said")
     omega = Domain(PLACE.columns, neighbours)
     for rows in (0, 3, 4000):
-        _, ask = counted(points(rows), omega, online.Params(arrivals=arrivals), share=Fraction(1, 3))
-        assert ask.spent == Fraction(1, 3)
+        _, ask = counted(points(rows), omega, online.Params(arrivals=arrivals))
+        assert ask.spent == 1
 
 
-def test_a_snapshot_without_noise_is_the_sum_of_its_blocks():
-    blocks = [
-        counted(points(rows, seed), exact=True, epsilon=50.0)[0] for seed, rows in enumerate((4000, 40, 900))
-    ]
-    assert len({block.r for block in blocks}) > 1
-    estimates, spreads = online.add_up(blocks, PLACE.columns)
-    everything = [
-        np.concatenate([points(n, s)[c] for s, n in enumerate((4000, 40, 900))]) for c in ("x", "k")
-    ]
-    for j in range(min(block.r for block in blocks) + 1):  # where all blocks are cut
-        cells = online.partition(PLACE.columns, j).cells(PLACE.columns, j)
-        real = PlainAsk(PLACE, {"x": everything[0], "k": everything[1]}, exact=True)._cell_counts(
-            cells, np.ones(4940, bool)
-        )
-        assert np.allclose(estimates[j], real, atol=1e-6)
-    for j in range(len(estimates) - 1):  # and everywhere nobody is lost
-        assert np.allclose(estimates[j], estimates[j + 1].reshape(-1, 2).sum(axis=1), atol=1e-6)
-        assert (spreads[j] >= 0).all()
-    assert online.snapshot(blocks, PLACE).total == 4940
+def test_one_cell_takes_the_whole():
+    omega = Domain((Column("k", "nominal", categories=("a",)),))
+    found, ask = counted({"k": np.zeros(40, np.int64)}, omega, exact=True)
+    assert (found.r, ask.spent, online.snapshot(found, omega).total) == (0, 1, 40)
 
 
-def test_a_shallow_block_is_cut_as_the_others_are():
-    """40 rows that could only be cut coarsely lie where the 4000 lie, not all over their coarse cell."""
-    deep, shallow = (counted(points(rows, 1), exact=True, epsilon=1.0)[0] for rows in (40_000, 40))
-    assert deep.r >= shallow.r + 3
-    estimates, _ = online.add_up([deep, shallow], PLACE.columns)
-    alone, _ = online.add_up([deep], PLACE.columns)
-    both, one = estimates[-1] / estimates[-1].sum(), alone[-1] / alone[-1].sum()
-    assert np.abs(both - one).sum() < 0.01
+def test_levels_stay_where_they_are_as_the_tree_gets_deeper_and_none_is_lost():
+    line = (Column("x", "continuous", lower=0.0, upper=1.0),)
+    before: set[int] = set()
+    for r in range(4, 25):
+        measured = [
+            len(question.statistic.cells.order)
+            for question in online._tree_questions(line, r, Fraction(1), r)
+        ]
+        assert measured[-1] == r
+        assert {j for j in before if j % 4 == 0 and j < r - 3} <= set(measured)
+        before = set(measured)
+
+
+def test_what_few_new_events_cannot_tell_has_no_share():
+    line = (Column("x", "continuous", lower=0.0, upper=1.0),)
+    shares = [question.share for question in online._tree_questions(line, 12, Fraction(1), 8)]
+    assert [share > 0 for share in shares] == [True, True, False]
+    assert sum(shares) == 1
+
+
+def test_a_snapshot_without_noise_has_the_counts():
+    found, _ = counted(points(4000), exact=True, epsilon=50.0)
+    model = online.snapshot(found, PLACE)
+    made = drawn(model, model.total)
+    assert model.total == 4000
+    assert (np.bincount(made["k"], minlength=3) == np.bincount(points(4000)["k"], minlength=3)).all()
+    assert np.abs(np.sort(made["x"]) - np.sort(points(4000)["x"])).mean() / GRID < 0.001
 
 
 def test_a_snapshot_gives_rows_of_the_declared_codes_where_the_events_were():
-    blocks = [counted(points(5000, seed), seed=seed)[0] for seed in range(3)]
-    model = online.snapshot(blocks, PLACE)
+    """PlainAsk has a seed of its own."""
+    model = online.snapshot(counted(points(15_000))[0], PLACE)
     made = drawn(model, model.total)
     assert abs(model.total - 15_000) < 300
     assert set(np.unique(made["k"])) <= {0, 1, 2}
@@ -197,28 +161,9 @@ def test_a_small_part_far_away_is_not_taken_for_empty():
 
 
 def test_no_event_at_all_is_a_snapshot_too():
-    model = online.snapshot([counted(points(0), exact=True)[0]], PLACE)
+    model = online.snapshot(counted(points(0), exact=True)[0], PLACE)
     assert model.total == 0
     assert len(drawn(model, 5)["x"]) == 5
-
-
-def test_error_falls_as_the_stream_goes_on():
-    """Fifty pushes of one distribution: the snapshot's distance to it falls by far more than half."""
-    line = Domain((Column("x", "continuous", lower=0.0, upper=1.0),))
-    errors = {}
-    for release in (4, 40):
-        distances = []
-        for run in range(5):
-            blocks = []
-            for block in schedule.covering(release):
-                rows = {"x": points(200 * block.size, 31 * run + block.first)["x"]}
-                share = schedule.share(block.last)
-                blocks.append(counted(rows, line, share=share, seed=run * 1000 + block.last)[0])
-            made = np.sort(drawn(online.snapshot(blocks, line), 2000)["x"] / GRID)
-            real = np.sort(points(2000, 999)["x"] / GRID)
-            distances.append(np.abs(made - real).mean())
-        errors[release] = np.mean(distances)
-    assert errors[40] < 0.5 * errors[4]
 
 
 # --- sparse --------------------------------------------------------------------------------------------

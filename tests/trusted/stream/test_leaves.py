@@ -1,4 +1,4 @@
-"""Raw counts of a stream: exact, and no row pays more than the whole."""
+"""Raw counts of a stream, and the counters of sparse counting."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.mechanisms.online.online import partition
 from dpsynth_cli.mechanisms.pmm.levels import deepest
-from dpsynth_cli.questions import CellCounts, Cells, Misfit, Question, Total
-from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.bill import TranscriptMismatch
+from dpsynth_cli.questions import CellCounts, Question
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
-from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves, measured
-from dpsynth_cli.trusted.stream.step import Stream
+from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.sums.tally import Tally
 
 COLUMNS = (
@@ -43,10 +39,6 @@ def gathered(codes: dict[str, np.ndarray]) -> Leaves:
     return tally.leaves()
 
 
-def asking(leaves: Leaves, epsilon: Fraction = EXACT, public: bool = False, omega: Domain = OMEGA):
-    return measured(leaves, FULL, omega, Accountant.pure(epsilon), system_source(), public)
-
-
 def test_every_level_has_the_counts_that_a_release_would_have():
     codes = some_codes(5000)
     leaves = gathered(codes)
@@ -65,45 +57,6 @@ def test_pieces_add_up_in_any_order_and_keep_the_larger_payment():
     assert (added.codes == whole.codes).all()
     assert (added.counts == whole.counts).all()
     assert added.paid == Fraction(1, 3)
-
-
-def test_no_row_pays_more_than_the_whole():
-    half = Question("c", CellCounts(TREE.cells(COLUMNS, 4)), Fraction(1, 2))
-    leaves = gathered(some_codes(10))
-    for paid in (Fraction(1, 2), Fraction(1)):
-        ask, now, _ = asking(leaves)
-        ask([half])
-        leaves = now() + Leaves()
-        assert leaves.paid == paid
-    ask, now, given = asking(leaves + gathered(some_codes(3, seed=1)))  # fresh rows do not refresh old ones
-    with pytest.raises(BudgetError):
-        ask([Question("c", CellCounts(TREE.cells(COLUMNS, 4)), Fraction(1, 10**9))])
-    assert given == []
-
-
-def test_the_number_of_rows_is_free_only_where_arrivals_are_public():
-    omega = Domain(COLUMNS, "replace_one")
-    free = Question("n", Total(), Fraction(0))
-    leaves = gathered(some_codes(10))
-    ask, _, _ = asking(leaves, public=True, omega=omega)
-    assert ask([free])[0].values.tolist() == [10]
-    ask, _, given = asking(leaves, public=False, omega=omega)
-    with pytest.raises(ValueError, match="not free"):
-        ask([free])
-    assert given == []
-
-
-def test_only_levels_of_the_streams_own_partition_are_counted():
-    ask, _, given = asking(gathered(some_codes(10)))
-    for cells in (Cells(FULL.axes[:1]), partition(COLUMNS[1:], 4).cells(COLUMNS[1:], 4)):
-        with pytest.raises(TranscriptMismatch):
-            ask([Question("c", CellCounts(cells), Fraction(1, 9))])
-    root = Misfit((Cells(()),), (((10,),),))
-    with pytest.raises(
-        TranscriptMismatch, match="a stream counts rows in the levels of its own partition only"
-    ):
-        ask([Question("c", root, Fraction(1, 9))])
-    assert given == []
 
 
 # --- Algorithm 12's counters -------------------------------------------------------------------------
@@ -160,10 +113,3 @@ def test_the_state_of_the_counters_is_whole():
     assert {j: n.tolist() for j, n in again.output().items()} == {
         j: n.tolist() for j, n in counters.output().items()
     }
-
-
-def test_public_arrivals_need_replace_one():
-    """Under add_remove a row that is not there changes how many arrive: its number cannot be public."""
-    Stream(Domain(COLUMNS, "replace_one"), FULL, True, lambda: Accountant.pure(EXACT))
-    with pytest.raises(ValueError, match="public under replace_one only"):
-        Stream(OMEGA, FULL, True, lambda: Accountant.pure(EXACT))

@@ -1,0 +1,52 @@
+"""The noise of a stream's running counts, release after release, as a multiple of one release's."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.harness import Finding, pictures, save
+from dpsynth_cli.numeric.running import nothing
+from dpsynth_cli.trusted.stream.factorisation import factorisation, next_starts, phase_of, rows_of
+
+
+def growth(given: argparse.Namespace) -> Iterator[Finding]:
+    """What noise a count of everything so far has: of the rows of C alone, without rounding."""
+    curves = {}
+    for name, currency in (("with a delta", "rho"), ("without", "epsilon")):
+        method = factorisation(currency)
+        running, starts = nothing(1), list[int]()
+        sizes = {128: method.norm(128), 128**2: method.norm(128**2)}
+        noise = []
+        for release in range(1, 16_001):
+            before, starts = starts, next_starts(method, starts, release)
+            running = running.merged([sum(s <= old for s in starts) - 1 for old in before]).opened()
+            norm = sizes[
+                phase_of(release).length
+            ]  # Laplace noise grows with it, Gaussian noise with its root
+            for row in rows_of(method, starts, release):
+                running.take(row, np.zeros(1, np.int64), float(norm if currency == "rho" else norm**2))
+                if method.unit > 1:
+                    running.errors[-1, -1] -= 1 / 12
+            noise.append(math.sqrt(running.variance))
+        curves[name] = noise
+        for k in (8, 32, 120, 128, 129, 256, 1024, 4096, 16_000):
+            mean = float(np.mean(noise[:k]))
+            yield {
+                "noise": name,
+                "releases": k,
+                "of the last": noise[k - 1],
+                "mean": mean,
+                "most": max(noise[:k]),
+            }
+    if given.picture:
+        figure, axis = pictures().subplots(figsize=(5, 3.2))
+        for name, noise in curves.items():
+            axis.semilogx(range(1, len(noise) + 1), noise, label=name)
+        axis.set_xlabel("releases")
+        axis.set_ylabel("noise, in multiples of one release")
+        axis.legend(fontsize=7)
+        yield save(figure, given.picture)
