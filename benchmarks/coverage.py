@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Finding, real_tables, releases
+from benchmarks.surveys import ADULT, ADULT_FEW, ADULT_QUERIES, ANALYSES, COLUMNS, FEW, QUERIES, population
 from benchmarks.tables import real
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.bootstrap import numbers, sampling_variance
@@ -37,82 +38,13 @@ from dpsynth_cli.spec.spec import Spec, from_document
 HEADING = "Coverage of intervals"
 WHOLE = 400_000  # rows of a population
 
-COLUMNS: dict[str, Any] = {
-    "sex": {"type": "nominal", "categories": ["female", "male"]},
-    "education": {"type": "ordinal", "categories": ["low", "mid", "high", "top"]},
-    "region": {"type": "nominal", "categories": ["north", "south", "east", "west", "islands"]},
-    "age": {"type": "integer", "bounds": [18, 90]},
-    "hours": {"type": "integer", "bounds": [0, 80]},
-    "income": {"type": "continuous", "bounds": [0, 200000]},
-    "works": {"type": "boolean"},
-}
-FEW = ("sex", "age", "hours", "income")  # for mechanisms of few columns
-QUERIES = {
-    "count": "count() by sex",
-    "cross-table": "count() by sex, education",
-    "shares in groups": "share(works) by education",
-    "mean": "mean(income)",
-    "mean of whole numbers": "mean(age)",
-    "means of groups": "mean(income) by sex",
-    "median": "median(income)",
-    "upper decile": "quantile(income, 0.9)",
-    "correlation": "corr(age, income)",
-    "linear regression": "income ~ age + sex",
-    "means of two columns": "mean(income) by sex, education",
-    "logistic regression": "logistic: hours > 38 ~ age + sex",
-}
-
-
-ADULT = ("sex", "age", "education-num", "hours-per-week", "marital-status", "income")
-ADULT_FEW = ("sex", "age", "education-num", "hours-per-week")
-ADULT_QUERIES = {
-    "count": "count() by sex",
-    "cross-table": "count() by sex, income",
-    "shares in groups": "share(income) by `marital-status`",
-    "mean of whole numbers": "mean(age)",
-    "means of groups": "mean(`hours-per-week`) by sex",
-    "median": "median(age)",
-    "correlation": "corr(age, `hours-per-week`)",
-    "linear regression": "`hours-per-week` ~ age + sex",
-    "logistic regression": "logistic: income ~ age + sex + `education-num`",
-}
-ANALYSES = {
-    "wage regression (log-odds of more than 50K)": "logistic: income ~ age + sex + `education-num`",
-    "cross-table of sex and income": "count() by sex, income",
-    "difference of groups (hours of men and women)": "`hours-per-week` ~ sex",
-}
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     releases(parser, runs=200, epsilon=(0.3, 1.0, 3.0))
     real_tables(parser)
     parser.add_argument("--mechanism", nargs="+", default=["marginals", "pmm", "joint"])
     parser.add_argument("--rows", type=int, default=5000, help="of each table; default: 5000")
-    parser.add_argument("--replicates", type=int, default=10, help="of every fourth release; default: 10")
-
-
-def population(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """People whose income depends on age, sex and education; codes of COLUMNS."""
-    sex = (rng.random(rows) < 0.48).astype(np.int64)
-    age = np.clip(18 + rng.gamma(4.0, 6.5, rows), 18, 90).astype(np.int64)
-    draw = rng.normal(0, 1, rows) + 0.01 * (age - 44)
-    education = np.digitize(draw, [-0.8, 0.4, 1.3])
-    region = rng.choice(5, rows, p=[0.35, 0.25, 0.2, 0.15, 0.05])
-    hours = np.clip(36 + 3.5 * sex + rng.normal(0, 9, rows) - 0.004 * (age - 40) ** 2, 0, 80).astype(np.int64)
-    log = 9.9 + 0.22 * sex + 0.18 * education + 0.012 * (age - 40) - 0.0004 * (age - 40) ** 2
-    income = np.clip(np.exp(log + rng.normal(0, 0.5, rows)), 0, 199_999.9)
-    works = (rng.random(rows) < 1 / (1 + np.exp(-(0.8 + 0.5 * education - 0.03 * (age - 40))))).astype(
-        np.int64
-    )
-    return {
-        "sex": sex,
-        "education": education,
-        "region": region,
-        "age": age - 18,
-        "hours": hours,
-        "income": (income / 200_000 * 2**30).astype(np.int64),
-        "works": works,
-    }
+    parser.add_argument("--replicates", type=int, default=20, help="of every fourth release; default: 20")
 
 
 def _spec(mechanism: str, epsilon: float, delta: float | None, columns: dict[str, Any]) -> Spec:
@@ -167,15 +99,15 @@ def _covered(
         chosen = rng.integers(of_all, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
             real = numbers(own, table)
-            error = np.sqrt(sampling_variance(own, table, rng)) if run < 10 else np.full(len(real), np.nan)
-            for population in (False, True) if run % 4 == 0 else (False,):
-                target = truth[name] if population else real
-                for k, one in enumerate(shown.answer(own.query, population=population)):
+            error = np.sqrt(sampling_variance(own, table, rng)) if run < 4 else np.full(len(real), np.nan)
+            for of_population in (False, True) if run % 4 == 0 else (False,):
+                target = truth[name] if of_population else real
+                for k, one in enumerate(shown.answer(own.query, population=of_population)):
                     line = tallies.setdefault((name, one.source), [])
-                    line.append(_line(population, one.low, one.high, target[k], error[k]))
+                    line.append(_line(of_population, one.low, one.high, target[k], error[k]))
         if run % 4 == 0 and given.replicates:
             for name, k, low, high in _replicated(shown, statistics, given.replicates, rng):
                 line = tallies.setdefault((name, f"{given.replicates} replicates"), [])
@@ -197,11 +129,11 @@ def _covered(
 
 
 def _line(
-    population: bool, low: float | None, high: float | None, target: float, error: float
+    of_population: bool, low: float | None, high: float | None, target: float, error: float
 ) -> list[float]:
     if low is None or high is None:
-        return [float(population), np.nan, np.nan, 2 * 1.96 * error]
-    return [float(population), float(low <= target <= high), high - low, 2 * 1.96 * error]
+        return [float(of_population), np.nan, np.nan, 2 * 1.96 * error]
+    return [float(of_population), float(low <= target <= high), high - low, 2 * 1.96 * error]
 
 
 def _replicated(
@@ -212,7 +144,7 @@ def _replicated(
     for name in ("mean", "means of groups", "correlation", "linear regression", "logistic regression"):
         if name not in statistics or why_not(statistics[name], shown.known):
             continue
-        own = statistics[name]
+        own = Statistic(statistics[name].query, shown.domain, shown.spec.stated.relations)
         found = np.stack([numbers(own, table) for table in tables])
         within = sampling_variance(own, tables[0], rng)
         for k in range(found.shape[1]):
@@ -252,7 +184,7 @@ def _from_counts(
         chosen = rng.integers(WHOLE, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
         for name, own in statistics.items():
             for found, true in zip(shown.measured(own), numbers(own, table), strict=True):
                 if found is not None:
@@ -296,7 +228,7 @@ def _analyses(given: argparse.Namespace) -> Iterator[Finding]:
         table = Drawn(Table({c.name: codes[c.name] for c in spec.domain}, rows), spec.domain, rows)
         rng = np.random.default_rng(round(1000 * epsilon))
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.asked, release.seed)
+        shown = Published(spec, release.outcome, release.known(), release.seed)
         for analysis, text in ANALYSES.items():
             own = Statistic(parse_query(text), spec.domain, spec.stated.relations)
             naive, error = numbers(own, shown.released), np.sqrt(sampling_variance(own, shown.released, rng))

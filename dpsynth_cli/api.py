@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.inference.combine import combine
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.dataset import as_declared, unlimited
 from dpsynth_cli.release.synthesis import Receipt
@@ -36,7 +37,18 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Ledger", "Receipt", "Spec", "evaluate", "load_spec", "release", "sample", "verify"]
+__all__ = [
+    "Ledger",
+    "Receipt",
+    "Spec",
+    "combine",
+    "evaluate",
+    "load_spec",
+    "query",
+    "release",
+    "sample",
+    "verify",
+]
 
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table"
 Book: TypeAlias = "Ledger | str | os.PathLike[str] | None"
@@ -140,6 +152,22 @@ def verify(audit: str | os.PathLike[str], *, ledger: Book = None) -> list[str]:
     if ledger is not None and not isinstance(ledger, Ledger):
         ledger = os.fspath(ledger)
     return checked(Path(audit), ledger=ledger)
+
+
+def query(
+    transcript: str | os.PathLike[str],
+    text: str,
+    where: str | None = None,
+    *,
+    level: float = 0.95,
+    population: bool = False,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Estimates with intervals from a transcript, as `dpsynth query --json` prints them."""
+    from dpsynth_cli.inference.query import answer
+
+    (rows,) = answer(Path(transcript), [text], where, level, population, seed=seed)
+    return [one.as_json() for one in rows]
 
 
 def evaluate(

@@ -26,6 +26,8 @@ def command(
 ) -> None:
     """Draw tables that differ by what the noise leaves open: run an analysis on each, and combine the results
     (dpsynth_cli.api.combine). It reads no data and costs no budget.
+
+    Such intervals are often too narrow (docs/inference.md): where dpsynth query has the statistic, use that.
     """
     import dataclasses
     import secrets

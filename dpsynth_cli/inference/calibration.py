@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from dpsynth_cli.questions import Floats, Ints
 
 FREE = 1000.0  # variance of a row's weight: so much that counts decide
 MOST_CELLS = 2000  # of all tables together; the finest are left out beyond
+ROUNDS = 20  # of making negative weights zero and fitting again
+PAIR_CELLS = 256  # of a pair, where all pairs are taken together
 SUMMED = 16  # cells that are added up, above which the noise of a sum is taken as normal
 
 
@@ -53,12 +56,22 @@ class _Sums:
 
 class Calibration:
     """The weights of released rows for the tables about some columns; `free` is the variance of a weight
-    before anything was counted."""
+    before anything was counted. `by_pairs` takes tables of more columns as those of their pairs."""
 
-    def __init__(self, columns: Sequence[str], released: Drawn, known: Known, free: float = FREE) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        released: Drawn,
+        known: Known,
+        free: float = FREE,
+        by_pairs: bool = False,
+    ) -> None:
         self.rows, self.base = len(released.table), released.total / max(1, len(released.table))
         self.free = free
-        found = [one for table in known.tables if (one := _along(table, columns, released, known))]
+        if by_pairs:
+            found = [one for table in known.tables for one in _of_pairs(table, released, known)]
+        else:
+            found = [one for table in known.tables if (one := _along(table, columns, released, known))]
         found += [_scored(one, released) for one in known.signed if _about(one, columns)]
         found.sort(key=lambda one: one.sd)
         sizes = np.cumsum([one.size for one in found])
@@ -68,21 +81,28 @@ class Calibration:
 
     def weights(self, rng: np.random.Generator | None = None) -> Floats:
         """A weight for each row; with a generator, those that other noise would have given."""
-        return self._fitted(np.full(self.rows, self.base), rng)
+        return self._fitted(np.full(self.rows, self.base), self._noisy(rng))
 
     def posterior(self, rng: np.random.Generator) -> Floats:
-        """Weights from their posterior: free ones, made to have the counts but for other noise (G.
-        Papandreou, A. Yuille: Gaussian Sampling by Local Perturbations, NIPS 2010)."""
-        return self._fitted(rng.normal(self.base, self.base * math.sqrt(self.free), self.rows), rng)
+        """Weights from their posterior, none below zero: free ones, made to have the counts but for other
+        noise (G. Papandreou, A. Yuille: Gaussian Sampling by Local Perturbations, NIPS 2010), and again after
+        each time that negative ones became zero."""
+        noisy = self._noisy(rng)
+        weight = rng.normal(self.base, self.base * math.sqrt(self.free), self.rows)
+        for _ in range(ROUNDS):
+            weight = np.maximum(self._fitted(weight, noisy), 0.0)
+        return weight
 
-    def _fitted(self, weight: Floats, rng: np.random.Generator | None) -> Floats:
+    def _noisy(self, rng: np.random.Generator | None) -> list[Floats]:
+        return [one.noisy if rng is None else one.noisy + one.draw(rng) for one in self.sums]
+
+    def _fitted(self, weight: Floats, noisy: list[Floats]) -> Floats:
+        """The nearest weights that have these sums, as nearly as their noise asks for."""
         if not self.sums:
             return weight
         left = [
-            one.noisy
-            + (0.0 if rng is None else one.draw(rng))
-            - np.bincount(one.cell, one.adds * weight, one.size)
-            for one in self.sums
+            own - np.bincount(one.cell, one.adds * weight, one.size)
+            for own, one in zip(noisy, self.sums, strict=True)
         ]
         alpha = self._inverse @ np.concatenate(left)
         moved = np.zeros(self.rows)
@@ -105,7 +125,9 @@ class Calibration:
         return np.asarray(np.linalg.inv(together)) if len(together) else together
 
 
-def _along(table: Counted, columns: Sequence[str], released: Drawn, known: Known) -> _Sums | None:
+def _along(
+    table: Counted, columns: Sequence[str], released: Drawn, known: Known, most: int = MOST_CELLS // 2
+) -> _Sums | None:
     """A table added up over all but these columns; None where it is about one class of another."""
     kept = [a for a, name in enumerate(table.columns) if name in columns]
     outside = [a for a in range(len(table.columns)) if a not in kept]
@@ -116,7 +138,7 @@ def _along(table: Counted, columns: Sequence[str], released: Drawn, known: Known
     cells = [table.cell[a](released.table.codes[table.columns[a]]) for a in kept]
     numeric = [not known.domain[table.columns[a]].categorical for a in kept]
     inside = np.all([own >= 0 for own in cells], axis=0) if cells else np.ones(len(released.table), bool)
-    while noisy.size > MOST_CELLS // 2:  # neighbours together, along the longest axis
+    while noisy.size > most:  # neighbours together, along the longest axis
         lengths = [size * own for size, own in zip(noisy.shape, numeric, strict=True)]
         a = int(np.argmax(lengths))
         if lengths[a] < 2:
@@ -129,6 +151,16 @@ def _along(table: Counted, columns: Sequence[str], released: Drawn, known: Known
     return _Sums(
         cell, inside.astype(np.float64), noisy.ravel(), table.sd * math.sqrt(many), table.noise, many
     )
+
+
+def _of_pairs(table: Counted, released: Drawn, known: Known) -> list[_Sums]:
+    """A table of many columns as those of its columns and pairs: finer than it could be as a whole."""
+    if len(table.columns) < 3:
+        scopes: list[tuple[str, ...]] = [table.columns]
+    else:
+        scopes = [(name,) for name in table.columns] + list(combinations(table.columns, 2))
+    found = [_along(table, scope, released, known, PAIR_CELLS) for scope in scopes]
+    return [one for one in found if one is not None]
 
 
 def _about(one: Signed, columns: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist, fmean, variance
+from statistics import fmean, variance
 
 
 def combine(
@@ -13,13 +13,18 @@ def combine(
 
     T. Raghunathan, J. Reiter, D. Rubin: Multiple Imputation for Statistical Disclosure Limitation, Journal of
     Official Statistics 19, 2003: (1 + 1/m) B - U is the variance of what replicates are drawn from, here of
-    the table that was released; about its `population`, the sampling error U of that table comes on top.
+    the table that was released, with (m - 1) (1 - U / ((1 + 1/m) B))^2 degrees of freedom. About its
+    `population`, the sampling error U of that table comes on top.
 
-    >>> [round(x, 3) for x in combine([1.0, 2.0, 3.0], [0.1, 0.1, 0.1])]
-    [2.0, -0.178, 4.178]
+    >>> [round(x, 2) for x in combine([1.0, 2.0, 3.0, 4.0], [0.1] * 4)]
+    [2.5, -2.26, 7.26]
     """
-    between, within, m = variance(estimates), fmean(variances), len(estimates)
-    of_table = max((1 + 1 / m) * between - within, between / m)  # a variance is not negative
-    half = NormalDist().inv_cdf((1 + level) / 2) * (of_table + (within if population else 0.0)) ** 0.5
-    centre = fmean(estimates)
+    from scipy.special import stdtrit
+
+    m, centre, within = len(estimates), fmean(estimates), fmean(variances)
+    between = (1 + 1 / m) * variance(estimates)
+    of_table = max(between - within, between / m)  # a variance is not negative
+    freedom = max(2.0, (m - 1) * (of_table / between) ** 2) if between > 0 else 2.0
+    whole = of_table + (within if population else 0.0)
+    half = float(stdtrit(freedom, (1 + level) / 2)) * whole**0.5
     return centre, centre - half, centre + half

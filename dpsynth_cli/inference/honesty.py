@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from dpsynth_cli.inference.language import REGRESSIONS
-from dpsynth_cli.inference.relations import ASSUMED, LOOKED, Known
+from dpsynth_cli.inference.relations import ASSUMED, LOOKED, SUMMED, Known
 from dpsynth_cli.inference.statistics import Key, Statistic
 
 SHOWN = 3  # pairs that are named
@@ -27,6 +27,12 @@ def why_not(statistic: Statistic, known: Known) -> str:
     if pairs := relations_by(statistic, known, LOOKED):
         return f"no interval: looked at but not counted: {_shown(pairs)}"
     return ""
+
+
+def counted(statistic: Statistic, known: Known) -> bool:
+    """Whether tables have all its columns, and all pairs of them."""
+    names = statistic.columns
+    return all(known.with_columns([name]) for name in names) and not relations_by(statistic, known, SUMMED)
 
 
 def remark(statistic: Statistic, known: Known) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.relations.language import NotAnExpression, parse, tokens
+from dpsynth_cli.relations.language import LONGEST, NotAnExpression, parse, tokens
 from dpsynth_cli.relations.nodes import Call, Chain, Expression, Literal, Name, names
 
 ARGUMENTS = {"count": 0, "share": 1, "mean": 1, "sum": 1, "sd": 1, "median": 1, "quantile": 2, "corr": 2}
@@ -55,6 +55,9 @@ def parse_query(text: str, where: str | None = None) -> Query:
     >>> query.kind, query.by, query.named
     ('mean', ('sex', 'education'), ('income', 'sex', 'education'))
     """
+    for given in (text, where or ""):
+        if len(given) > LONGEST:
+            raise UsageError(f"a query and a condition have at most {LONGEST:,} characters.", "", EXAMPLES)
     try:
         condition = None if where is None else parse(where)
     except NotAnExpression as mistake:

@@ -112,11 +112,11 @@ def system(
     sds: list[float] = []
     kurtosis: list[float] = []
 
-    def add(row: Floats, value: float, sd: float, noise: str) -> None:
+    def add(row: Floats, value: float, sd: float, noise: str, summed: int = 1) -> None:
         rows.append(row)
         values.append(value)
         sds.append(max(sd, EXACT_SD))
-        kurtosis.append(KURTOSIS.get(noise, 3.0))
+        kurtosis.append(KURTOSIS.get(noise, 3.0) / summed)
 
     for table in tables:
         outside = [a for a, name in enumerate(table.columns) if name not in codes]
@@ -133,7 +133,7 @@ def system(
             flat = flat * added.shape[place] + np.maximum(cell, 0)
         for number in np.unique(flat[inside]):
             row = (inside & (flat == number)).astype(np.float64)
-            add(row, float(added.ravel()[number]), sd, table.noise)
+            add(row, float(added.ravel()[number]), sd, table.noise, many)
     for one in signed:
         if set(one.columns) <= set(codes) and one.pooled not in codes:
             row = np.ones(unknowns)

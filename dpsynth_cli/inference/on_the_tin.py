@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
+from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.questions import CellCounts, Gram, Misfit, Moments, Question, Total
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.core.shapes import columns_of
@@ -28,6 +29,8 @@ def what_is_known(charges: Sequence[Charge], names: Sequence[str], total: int) -
     looked: set[Pair] = set()
     for charge in charges:
         question = charge.question
+        if question.step == STEP:  # where values are, not how many
+            continue
         if isinstance(question.statistic, Misfit):
             for cells in question.statistic.tables:
                 looked |= _pairs(columns_of([Question("", CellCounts(cells), question.share)]), place)

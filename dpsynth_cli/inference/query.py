@@ -7,31 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.bootstrap import SIMULATIONS, errors, numbers, sampling_variance, simulations
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.honesty import joined_with_others, relations_by, remark, why_not
+from dpsynth_cli.inference.honesty import counted, joined_with_others, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
-from dpsynth_cli.inference.relations import SUMMED, Known, known
+from dpsynth_cli.inference.relations import Known, known
 from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
-from dpsynth_cli.questions import Answer, Floats, Progress, Question, no_progress
+from dpsynth_cli.questions import Floats, Progress, no_progress
 from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
 
 FIELDS = ("query", "estimate", "low", "high", "from", "note")
+Bools: TypeAlias = NDArray[np.bool_]
 MEASURED, MODEL = "measured", "model"
 NOISES = 64  # times that other noise is drawn
 SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
+FEWEST = 3  # standard deviations of noise that the rows of a group must have
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
 
 
@@ -66,7 +69,7 @@ class Published:
         self,
         spec: Spec,
         outcome: Outcome,
-        asked: Sequence[tuple[Question, Answer]],
+        known: Known,
         sampling_seed: int,
         simulated: int = SIMULATIONS,
         seed: int = 0,
@@ -74,12 +77,12 @@ class Published:
     ) -> None:
         self.domain: Domain = outcome.found.domain
         self.declared, self.spec, self.model = spec, spec.found(self.domain), outcome.model
-        self.known: Known = known(asked, self.domain, outcome.model.total)
+        self.known = known
         self.sampling_seed, self.count, self.seed, self.progress = sampling_seed, simulated, seed, progress
 
     @cached_property
     def released(self) -> Drawn:
-        """The released rows again."""
+        """The released rows again; of very many as many as are enough, drawn from the same model."""
         rows = rows_of(self.spec, self.model)
         return drawn(self.model, self.domain, max(1, rows), self.sampling_seed)
 
@@ -102,13 +105,11 @@ class Published:
             modelled[k] if own is None else _from_counts(statistic, k, own, level, float(more[k]))
             for k, own in enumerate(direct)
         ]
-        return [replace(one, note="; ".join(filter(None, (one.note, self.kept)))) for one in answers]
-
-    @property
-    def kept(self) -> str:
-        """Which rows answers are about, where not all were used."""
         unit = self.spec.privacy.unit
-        return "" if unit is None else f"of at most {unit.rows} rows of each {unit.column}"
+        if unit is None:
+            return answers
+        kept = f"of at most {unit.rows:,} rows of each {unit.column}"
+        return [replace(one, note="; ".join(filter(None, (one.note, kept)))) for one in answers]
 
     def measured(self, statistic: Statistic) -> list[Estimate | None]:
         """What follows from counts alone; None for what does not."""
@@ -127,7 +128,7 @@ class Published:
     ) -> list[Answered]:
         """From the released rows: weighted so that they have the measured counts, where their columns were
         counted; else as they are, with the errors of simulated releases."""
-        why, by_simulation = why_not(statistic, self.known), relations_by(statistic, self.known, SUMMED)
+        why, by_simulation = why_not(statistic, self.known), not counted(statistic, self.known)
         if by_simulation and self.spec.mechanism.stream:
             why = why or "no interval: a stream is not simulated, and these columns were not counted"
         if why:
@@ -147,6 +148,7 @@ class Published:
             centre = answer(weight)
             moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
             undefined = 1 - np.isfinite(moved).mean(axis=0)
+            undefined[self._hardly_there(statistic, own, rng)] = 1.0
             moved = np.where(np.isfinite(moved), moved, 0.0)
             variance = (moved**2).mean(axis=0) + unknown_variance(
                 statistic, self.released, self.known, weight, rng
@@ -155,7 +157,7 @@ class Published:
         half = width * np.sqrt(variance + more)
         answers = []
         for k, key in enumerate(statistic.keys):
-            said = "no interval: noise often leaves no such rows" if undefined[k] > UNDEFINED else ""
+            said = "no interval: there may be no such rows" if undefined[k] > UNDEFINED else ""
             said = said or joined_with_others(statistic, key, self.known)
             if said or not np.isfinite(centre[k] + half[k]):
                 answers.append(
@@ -165,6 +167,15 @@ class Published:
             low, high = _possible(statistic, centre[k] - half[k], centre[k] + half[k])
             answers.append(Answered(key, float(np.clip(centre[k], low, high)), low, high, MODEL, note))
         return answers
+
+    def _hardly_there(self, statistic: Statistic, own: Calibration, rng: np.random.Generator) -> Bools:
+        """Groups that may be noise alone: a mean of them is a quotient by noise."""
+        if statistic.query.kind not in ("mean", "sd", "quantile", "corr"):
+            return np.zeros(len(statistic.keys), bool)
+        rows = Statistic(replace(statistic.query, kind="count", of=()), self.domain, statistic.relations)
+        count = rows.prepared(self.released.table.codes)
+        moved = np.stack([count(own.weights(rng)) for _ in range(NOISES)])
+        return np.asarray(count(own.weights()) <= FEWEST * moved.std(axis=0))
 
 
 def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:
@@ -194,11 +205,19 @@ def published(
     """The release of a transcript."""
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
-    asked = [
-        (charge.question, answer)
-        for charge, (_, answer) in zip(outcome.charges, transcript.answers, strict=True)
-    ]
-    return Published(spec, outcome, asked, transcript.header["sampling_seed"], simulated, seed, progress)
+    answers = [answer for _, answer in transcript.answers]
+    if spec.mechanism.stream:
+        if spec.params.algorithm != "blocks":
+            raise UsageError(
+                "this snapshot is of sparse counting, whose counts wait for enough events: their error has "
+                "no known distribution.",
+                "",
+                "Streams by blocks (mechanism.algorithm: blocks) can be queried.",
+            )
+        answers = answers[-len(outcome.charges) :]  # of a window, where the snapshot is of one
+    asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
+    told = known(asked, outcome.found.domain, outcome.model.total)
+    return Published(spec, outcome, told, transcript.header["sampling_seed"], simulated, seed, progress)
 
 
 def answer(

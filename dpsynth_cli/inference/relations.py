@@ -16,6 +16,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.inference.tables import Counted, Signed, counted_tables
+from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.numeric.selection import sampling_part
 from dpsynth_cli.questions import Affine, Answer, Axis, Misfit, Question, Scored, UnitSizes
 from dpsynth_cli.trusted.core.shapes import columns_of
@@ -81,7 +82,9 @@ class Known:
 
 
 def known(asked: Sequence[tuple[Question, Answer]], domain: Domain, total: int) -> Known:
-    """What questions and their answers tell about columns."""
+    """What questions and their answers tell about columns; those that looked for their bounds, steps or
+    categories had other codes, and are left out."""
+    asked = [(question, answer) for question, answer in asked if question.step != STEP]
     tables, signed = counted_tables(asked, domain)
     gaps: dict[frozenset[str], Gap] = {}
     for question, answer in asked:

@@ -17,11 +17,12 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.calibration import Calibration
 from dpsynth_cli.inference.query import Published, published
+from dpsynth_cli.inference.unknown import spread_alone
 from dpsynth_cli.questions import Block, Progress, no_progress
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.write import write_table
 
-FREE = 10.0  # variance of a row's weight: more would make many weights negative, which no table has
+FREE = 1.0  # variance of a row's weight before anything was counted
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Written:
 def replicate_tables(release: Published, count: int, seed: int) -> Iterator[Table]:
     """Tables of as many rows as the release has."""
     released = release.released.table
-    own = Calibration([column.name for column in release.domain], release.released, release.known, FREE)
+    own = Calibration([column.name for column in release.domain], release.released, release.known, FREE, True)
     if not own.sums:
         raise UsageError(
             "this release has no counts to draw replicates from.",
@@ -44,9 +45,12 @@ def replicate_tables(release: Published, count: int, seed: int) -> Iterator[Tabl
             "dpsynth query simulates such releases.",
         )
     for rng in np.random.default_rng(seed).spawn(count):
-        weight = np.maximum(own.posterior(rng), 0.0)
+        weight = own.posterior(rng)
         chances = weight / weight.sum() if weight.any() else None
-        yield released.take(rng.choice(len(released), len(released), p=chances))
+        codes = dict(released.codes)
+        for change in spread_alone(release.released, release.known):
+            codes |= change(rng)
+        yield Table(codes, released.rows).take(rng.choice(len(released), len(released), p=chances))
 
 
 def replicates(path: Path, output: str, count: int, seed: int, progress: Progress = no_progress) -> Written:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.tables import Sample, Table
+from dpsynth_cli.inference.relations import Known, known
 from dpsynth_cli.questions import Answer, Asking, Ints, Model, Question
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.scaled_up import ScaledUp
@@ -49,6 +50,10 @@ class Simulated:
     outcome: Outcome
     asked: list[tuple[Question, Answer]]
     seed: int
+
+    def known(self) -> Known:
+        """What its answers tell."""
+        return known(self.asked, self.outcome.found.domain, self.outcome.model.total)
 
     def rows(self) -> Drawn:
         """Its synthetic rows."""

@@ -71,9 +71,9 @@ class Statistic:
         if query.kind not in ("count", "share"):
             for place, part in enumerate(query.of):
                 self._check(part, place)
-        if len(self.keys) > MOST_GROUPS:
+        if len(self._all_groups) > MOST_GROUPS:
             raise UsageError(
-                f"the query has {len(self.keys):,} groups; at most {MOST_GROUPS:,} are answered.", ""
+                f"the query has {len(self._all_groups):,} groups; at most {MOST_GROUPS:,} are answered.", ""
             )
 
     @cached_property

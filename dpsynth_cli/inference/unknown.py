@@ -2,7 +2,8 @@
 
 Counts say how many rows a cell has, and the model says where in the cell they lie. Each cell that counts tell
 from noise is spread in another way: its mean moves to either side, further for a column by itself than for
-one given another, since its own counts are finer than those of pairs.
+one given another, since its own counts are finer than those of pairs; given another, by a random amount in
+each cell and by one that rises or falls with the other column, as a relation inside of cells would make it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dpsynth_cli.questions import Floats, Ints
 DRAWS = 16  # random changes of each kind
 TOLD = 2.0  # a cell is told from noise if it has so many standard deviations of noise
 ALONE, GIVEN = 0.3, 0.15  # how far from the middle of its cell, of 1, the mean of a column may be
+TILT = 0.12  # and how far from the least to the greatest of another column's values
 
 Change: TypeAlias = Callable[[np.random.Generator], dict[str, NDArray[np.int64]]]  # other codes of a column
 
@@ -39,6 +41,11 @@ def unknown_variance(
         there = np.isfinite(moved)
         found += np.where(there, moved**2, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
     return found
+
+
+def spread_alone(released: Drawn, known: Known) -> list[Change]:
+    """A change of each numeric column, in its own cells."""
+    return [_spread(column, None, released, known) for column in known.domain if not column.categorical]
 
 
 def _changes(columns: Sequence[str], released: Drawn, known: Known) -> Iterator[Change]:
@@ -71,11 +78,23 @@ def _spread(column: Column, partner: str | None, released: Drawn, known: Known) 
 
     def change(rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         place = (codes - low[group] + rng.random(len(codes))) / width[group]
-        mean = np.clip(rng.uniform(0.5 - room, 0.5 + room, many), 0.02, 0.98)
-        moved = low[group] + np.floor(place ** (1 / mean - 1)[group] * width[group]).astype(np.int64)
+        mean = 0.5 + room * rng.uniform(-1, 1, many)[group]
+        if partner is not None:  # in all cells the same way, as a relation inside of them would
+            scores = _scores(released.table.codes[partner], known.domain[partner], rng)
+            mean += TILT * rng.uniform(-1, 1) * scores
+        power = 1 / np.clip(mean, 0.02, 0.98) - 1
+        moved = low[group] + np.floor(place**power * width[group]).astype(np.int64)
         return {column.name: np.where(values, np.minimum(moved, high[group]), codes)}
 
     return change
+
+
+def _scores(codes: NDArray[np.int64], column: Column, rng: np.random.Generator) -> Floats:
+    """From -1 to 1: by rank; for categories without an order at random."""
+    if column.type == "nominal":
+        return np.asarray(rng.uniform(-1, 1, column.codes)[codes])
+    _, place, times = np.unique(codes, return_inverse=True, return_counts=True)
+    return np.asarray(((2 * np.cumsum(times) - times) / max(1, len(codes)) - 1)[place])
 
 
 def _told(table: Counted, scope: Sequence[str], released: Drawn) -> Ints:

@@ -19,12 +19,17 @@ COLUMNS = {
 }
 
 
-def spec(mechanism: str = "marginals", epsilon: float = 1.0, **columns: object) -> Spec:
+def spec(
+    mechanism: str = "marginals",
+    epsilon: float = 1.0,
+    delta: str | None = None,
+    strata: str | None = None,
+    **columns: object,
+) -> Spec:
     document = {"dpsynth": 1, "name": "p", "input": "p.csv", "output": "q.csv"}
-    privacy = {"epsilon": str(epsilon)}
-    return from_document(
-        document | {"privacy": privacy, "mechanism": {"name": mechanism}, "columns": columns or COLUMNS}
-    )
+    privacy = {"epsilon": str(epsilon)} | ({"delta": delta} if delta else {})
+    named = {"name": mechanism} | ({"strata": strata} if strata else {})
+    return from_document(document | {"privacy": privacy, "mechanism": named, "columns": columns or COLUMNS})
 
 
 def people(rows: int = 3000, seed: int = 0) -> dict[str, np.ndarray]:
@@ -47,7 +52,7 @@ def released(own: Spec, codes: dict[str, np.ndarray], seed: int = 0) -> Simulate
 
 def published(own: Spec, codes: dict[str, np.ndarray], seed: int = 0, simulations: int = 10) -> Published:
     made = released(own, codes, seed)
-    return Published(own, made.outcome, made.asked, made.seed, simulations)
+    return Published(own, made.outcome, made.known(), made.seed, simulations)
 
 
 def statistic(text: str, own: Spec, where: str | None = None) -> Statistic:

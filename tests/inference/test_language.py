@@ -46,6 +46,11 @@ def test_a_mistake_is_named_with_its_place(text, problem):
     assert problem in refused.value.happened
 
 
+def test_a_text_without_end_is_refused():
+    with pytest.raises(UsageError, match="at most 4,000 characters"):
+        parse_query("count() by a" + ", a" * 2000)
+
+
 def test_a_condition_that_cannot_be_read_is_named():
     with pytest.raises(UsageError, match="--where 'age >': at character 6"):
         parse_query("count()", "age >")

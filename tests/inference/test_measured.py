@@ -7,8 +7,10 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.inference.measured import Estimate, system
+from dpsynth_cli.inference.relations import known as all_known
 from dpsynth_cli.inference.tables import counted_tables
 from dpsynth_cli.mechanisms.joint.characters import character
+from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.questions import Answer, Bins, CellCounts, Cells, Gram, Halves, Moments, Question, Total
 from dpsynth_cli.trusted.core.shapes import lengths_of
 from dpsynth_cli.trusted.sums.tally import Tally
@@ -81,6 +83,12 @@ def test_tables_that_say_the_same_are_weighted_by_their_variances():
     assert first.sd == pytest.approx((1 / (1 / 9 + 1 / 20)) ** 0.5)
 
 
+def test_a_sum_of_noisy_counts_is_nearer_to_normal_than_one():
+    one, five = known(["a"], (counts("a"), 1.0)), known(["a"], (counts("a", "b"), 1.0))
+    first = (one.codes["a"] == 0).astype(float)
+    assert [found.linear(first).kurtosis for found in (one, five)] == pytest.approx([3.0, 0.6])
+
+
 def test_what_counts_leave_open_is_no_estimate():
     found = known(["a", "c"], (counts("a"), 1.0), (counts("c"), 1.0))
     assert found.linear(((found.codes["a"] == 1) & (found.codes["c"] == 1)).astype(float)) is None
@@ -91,6 +99,14 @@ def test_classes_are_added_up_for_whoever_does_not_ask_about_them():
     found = known(["b"], (counts("b", by="a"), 2.0))
     estimate = found.linear((found.codes["b"] == 3).astype(float))
     assert (estimate.value, estimate.sd) == (pytest.approx((ROWS["b"] == 3).sum()), pytest.approx(8**0.5))
+
+
+def test_questions_that_looked_for_bounds_are_left_out():
+    """They are about other codes: this one would not fit the column."""
+    other = Question(STEP, CellCounts(Cells((Bins("b", (0, 1, 2)),))), SHARE)
+    answer = Answer(np.array([5, 6]), (2,), "discrete_laplace", 1.0)
+    told = all_known([*asked((counts("b"), 1.0)), (other, answer)], OMEGA, 400)
+    assert [table.values.shape for table in told.tables] == [(5,)]
 
 
 def test_a_quotient_by_what_may_be_noise_is_no_estimate():

@@ -89,6 +89,7 @@ def test_a_column_that_repeats_others_has_no_coefficient():
     [
         ("mean(pai)", "'pai' is not a declared column (did you mean 'pay'?)"),
         ("mean(sex)", "mean needs numbers, and this is a text"),
+        ("count() by age, age, age", "the query has 64,000 groups; at most 10,000 are answered"),
         ("count() by pay", "pay has too many values for groups"),
         ("logistic: age ~ pay", "the outcome of a logistic regression has two values"),
     ],
