@@ -187,10 +187,10 @@ def test_units_of_two_rows_cost_no_more_than_their_price(name, neighbours, by):
 def test_how_many_rows_units_have_costs_no_more_than_one_unit(neighbours):
     """A table of units has one row a unit: its cell, and how many rows it has."""
     omega = Domain((NUMBER, LABEL), neighbours, unit_rows=2)
-    question = Question("s", UnitSizes(Cells((Bins("x", (0, 1, 2, 3)),))), F(1))
+    question = Question("s", UnitSizes(Cells((Bins("x", (0, 1, 2, 3)),)), (0, 1, 2)), F(1))
     charge = charge_for(question, omega, Accountant.pure(F(1)))
     of_units = replace(unit_domain(omega), unit_rows=None)
-    moved = moves(counted(question, omega), of_units, every_table(of_units, 2))
+    moved = moves(counted(question), of_units, every_table(of_units, 2))
     assert np.abs(moved).sum(axis=1).max() / drawn(charge, omega)[0].parameter == charge.price.cost
 
 

@@ -125,9 +125,9 @@ def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
         (["marginals", "--delta", "1"], "delta must be a decimal number between 0 and 1"),
         (["marginals", "--runs", "1"], "--runs"),
         (
-            ["online", "--units"],
-            "Error: online releases a stream, which protects rows, not units.\n"
-            "Nothing was run. Leave out --units.\n",
+            ["online", "--unit-rows", "3"],
+            "Error: online releases a stream, which protects one row of one push.\n"
+            "Nothing was run. Leave out --unit-rows.\n",
         ),
     ],
 )

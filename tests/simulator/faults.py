@@ -70,7 +70,7 @@ def files_are_renamed_without_a_sync() -> list[Change]:
     return [(disk, "sync", sync)]
 
 
-@mistake(STAYS, GOES_ON)
+@mistake(STAYS, GOES_ON, ONE_CHARGE)
 def folders_are_never_synced() -> list[Change]:
     return [(disk, "sync_folder", lambda folder: None)]
 
@@ -175,7 +175,7 @@ def an_older_copy_of_a_release_may_go_on() -> list[Change]:
 @mistake(ONE_ANSWER)
 def an_older_copy_of_a_stream_may_go_on() -> list[Change]:
     def load(self: Store) -> Any:
-        found = state._read(self.path)
+        found = state._read(self.path) or state._read(self._next)
         note = self.ledger.last_note(found[0].stream_id) if found else None
         self._noted = note.number if note else 0
         return found and found[0]

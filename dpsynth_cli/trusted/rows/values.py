@@ -128,9 +128,11 @@ def texts(array: pa.Array) -> pa.Array:
 
 
 def _plain_integers(array: pa.Array, column: Column) -> bool:
-    """Whether cells in bounds are what they would be as floats: integers without nulls, bounds below 2^53."""
+    """Whether cells are what they would be as floats, those beyond the bounds being at them: integers without
+    nulls, bounds below 2^53. Where codes tell more of a cell than its place in the bounds, what another row
+    is must not decide how it is read."""
     small = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
-    plain = marked_values(column) is None
+    plain = marked_values(column) is None and not (column.rounding or column.octaves)
     return small and plain and not array.null_count and max(abs(column.lower), abs(column.upper)) < 2**53
 
 

@@ -117,7 +117,7 @@ class Branches:
         """b and h, for the least noise of a sum of all: about h^2 for each of h b / 2 rows.
 
         >>> [Branches().shape(n) for n in (128, 128**2, 128**4)]
-        [(12, 2), (26, 3), (26, 6)]
+        [(12, 2), (26, 3), (16, 7)]
         """
 
         def branches(levels: int) -> int:
