@@ -113,7 +113,9 @@ def push(
     told = not quiet
     book, quiet = _book(ledger), quiet or (publish and wanted.output == "-")
     with progress_bar(quiet) as progress:
-        now, problems = stream.push(wanted, book, batch or wanted.input, batch_id, progress, delete, dry_run)
+        now, problems = stream.push(
+            wanted, book, batch or wanted.input, batch_id, progress, delete, dry_run, publish
+        )
         receipt = stream.publish(wanted, book, progress, started) if publish and now.releases else None
     if json:
         print_json(dataclasses.asdict(now) | {"snapshot": receipt and _receipt(receipt)})
@@ -210,7 +212,8 @@ def _book(option: str | None) -> Ledger:
 
 def _receipt(receipt: Receipt) -> dict[str, Any]:
     chosen = receipt.public["mechanism"]["chosen"]
-    return {"release": chosen["release"], "rows": receipt.rows, "files": receipt.files}
+    since = {"since_day": chosen["since_day"]} if "since_day" in chosen else {}
+    return {"release": chosen["release"], **since, "rows": receipt.rows, "files": receipt.files}
 
 
 def _tell(now: Status, receipt: Receipt | None) -> None:
@@ -221,7 +224,11 @@ def _tell(now: Status, receipt: Receipt | None) -> None:
 
 
 def _show(receipt: Receipt) -> None:
-    release = receipt.public["mechanism"]["chosen"]["release"]
-    typer.echo(f"{receipt.rows:,} synthetic rows in {receipt.files['output']} (release {release})")
+    chosen = receipt.public["mechanism"]["chosen"]
+    typer.echo(f"{receipt.rows:,} synthetic rows in {receipt.files['output']} (release {chosen['release']})")
+    if "since_day" in chosen:
+        day = chosen["since_day"]
+        since = "the stream began" if day is None else f"release {chosen['since_release']} of {day}"
+        typer.echo(f"  what arrived since {since}")
     typer.echo(f"  publish with it: {receipt.files['transcript']}")
     typer.echo(f"                   {receipt.files['public_audit']}")

@@ -24,9 +24,8 @@ from dpsynth_cli.errors import (
     FileError,
     Interrupted,
     UsageError,
-    VerificationError,
 )
-from dpsynth_cli.hashing import canonical, sha256
+from dpsynth_cli.hashing import canonical
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.dataset import other_dataset
@@ -34,6 +33,12 @@ from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
 from dpsynth_cli.release.stream_place import check, check_deletions, loaded
+from dpsynth_cli.release.stream_published import (
+    check_own,
+    check_published,
+    check_unpublished,
+    snapshot_id,
+)
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
@@ -52,6 +57,7 @@ from dpsynth_cli.trusted.stream.step import read_batch
 __all__ = ["init", "publish", "push", "status", "undo"]
 
 NOT_COUNTED = "The batch was not counted, and nothing more was spent."
+NAME_IT = "Name its file after the spec, or `input` in the spec."
 
 
 # --- the commands ------------------------------------------------------------------------------------
@@ -65,23 +71,31 @@ def push(
     progress: Progress = no_progress,
     delete: bool = False,
     rehearse: bool = False,
+    publishes: bool = False,
 ) -> tuple[Status, dict[str, Any]]:
     """Count a batch once, and make a release if one is due; with `delete`, take its rows away. For the
     steward also what of the batch is not as declared. With `rehearse` all of that is tried, and nothing is
-    counted.
+    counted. Whoever `publishes` a snapshot next learns before a row is read if it cannot be.
     """
     day = disk.today()  # before a row is read: how long that takes is nobody's
     check(spec)
     if not 0 < len(batch_id) <= 200 or not batch_id.isprintable():
         raise UsageError("the batch id must be one line of 1 to 200 printable characters.", NOT_COUNTED)
+    if not batch:
+        raise UsageError("no batch is named.", NOT_COUNTED, NAME_IT)
     if delete:
         check_deletions(spec)
+    if publishes:
+        Files.of(spec).check_writable()
     store = Store.of(spec.name, ledger)
     with store.locked():
         state = loaded(spec, store)
+        if publishes:
+            check_own(Files.of(spec), state, NOT_COUNTED)
         if batch_id in state.batches:
+            _check_kind(state, batch_id, delete)
             return replace(status_of(spec, store, state), counted=False), {}
-        _check_published(spec, ledger, state)
+        check_published(spec, ledger, state)
         declared = declared_dataset(batch)
         if declared not in (None, spec.privacy.dataset):
             raise other_dataset(batch, str(declared), spec, NOT_COUNTED)
@@ -97,6 +111,8 @@ def push(
                 )
         except DpsynthError as error:
             error.cost = NOT_COUNTED
+            if isinstance(error.__context__, FileNotFoundError):
+                error.next_step = NAME_IT
             raise
         except (KeyboardInterrupt, SystemExit) as stopped:
             told = Interrupted(143 if isinstance(stopped, SystemExit) else 130)
@@ -106,6 +122,8 @@ def push(
         if rehearse:
             return replace(status_of(spec, store, state), counted=False), problems
         released = advance(state, spec, -rows if delete else rows, batch_id, day)
+        if delete:
+            state.deletions.append(batch_id)
         so_far = Problems.of_json(state.problems) if state.problems else Problems()
         so_far.merge(counted)
         state.problems = so_far.as_json()
@@ -119,6 +137,7 @@ def undo(spec: Spec, ledger: Ledger, batch_id: str) -> Status:
     store = Store.of(spec.name, ledger)
     with store.locked():
         state = loaded(spec, store)
+        check_published(spec, ledger, state)
         if state.batches[-1:] != [batch_id]:
             raise UsageError(
                 f"the batch {batch_id} is not the last one that was counted.",
@@ -132,13 +151,8 @@ def undo(spec: Spec, ledger: Ledger, batch_id: str) -> Status:
                 "Nothing was changed.",
                 "Rows that must go can be pushed with --delete.",
             )
-        made = state.release.get("number", 0)
-        if made > before.release.get("number", 0) and ledger.find(snapshot_id(state.stream_id, made)):
-            raise UsageError(
-                f"release {made}, which the batch {batch_id} is in, was published.",
-                "Nothing was changed.",
-                "What was published stays so. Rows that must go can be pushed with --delete.",
-            )
+        if state.release.get("number", 0) > before.release.get("number", 0):
+            check_unpublished(spec, ledger, state, batch_id)
         before.generation = state.generation
         store.commit(before)
         return status_of(spec, store, before)
@@ -163,14 +177,14 @@ def publish(
     store = Store.of(spec.name, ledger)
     with store.locked():
         state = loaded(spec, store)
-        _check_published(spec, ledger, state)
+        check_published(spec, ledger, state)
         if not state.release:
             raise UsageError(
                 f"the stream {spec.name} has no release yet.",
                 "Nothing was published.",
                 "Push a batch first: dpsynth stream push SPEC BATCH --batch-id ID",
             )
-        _check_own(files, state)
+        check_own(files, state, "Nothing was published.")
         transcript = _transcript(spec, ledger, state, last_days)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
@@ -217,9 +231,16 @@ def status(spec: Spec, ledger: Ledger) -> Status:
         return status_of(spec, store, loaded(spec, store))
 
 
-def snapshot_id(stream_id: str, release: int) -> str:
-    """A name for the snapshots of a release; nothing but public words goes into it."""
-    return sha256(f"{stream_id} {release}".encode())[:32]
+def _check_kind(state: StreamState, batch_id: str, delete: bool) -> None:
+    """Refuse an id that was counted the other way round: nothing would be done, and nobody would know."""
+    deleted = batch_id in state.deletions
+    if deleted != delete:
+        kind = "rows to be taken away" if deleted else "new rows"
+        raise UsageError(
+            f"the id {batch_id} was counted before, as a batch of {kind}.",
+            NOT_COUNTED,
+            "Give it another --batch-id.",
+        )
 
 
 def _transcript(spec: Spec, ledger: Ledger, state: StreamState, last_days: int | None) -> Transcript:
@@ -249,37 +270,3 @@ def _transcript(spec: Spec, ledger: Ledger, state: StreamState, last_days: int |
         header["stream"] |= since
         answers += window
     return Transcript(json.loads(canonical(header)), tuple(answers))
-
-
-def _check_own(files: Files, state: StreamState) -> None:
-    """A snapshot replaces the one before, and nothing else."""
-    try:
-        chosen = json.loads(disk.read(files.public_audit))["mechanism"]["chosen"]
-    except (OSError, ValueError):
-        return
-    except (KeyError, TypeError):
-        chosen = {}
-    if chosen.get("stream") != state.stream_id:
-        raise UsageError(
-            f"{files.output or files.public_audit} is the release of something else than this stream.",
-            "Nothing was published.",
-            "Choose another --output, or move those files away.",
-        )
-
-
-def _check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
-    """Refuse a ledger older than a snapshot that is already there: state and ledger were both restored."""
-    try:
-        public = json.loads(disk.read(Files.of(spec).public_audit))
-        own = public["mechanism"]["chosen"]["stream"] == state.stream_id
-        pinned = public["budget"]["ledger"]
-        known = str(pinned["hash"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if own and ledger.entry(known) is None:
-        raise VerificationError(
-            f"the ledger {ledger.path} does not have the entry that the published snapshot names: it is an "
-            "older copy.",
-            "Nothing was read and nothing was published.",
-            "Restore the newest ledger and state together; a stream cannot go on from a copy of before.",
-        )

@@ -19,11 +19,11 @@ from tests.simulator.scheduler import Scheduler
 
 PROTOCOL = (
     "hashing.py", "release/again.py", "release/journal.py", "release/publish.py", "release/replaced.py",
-    "release/stream.py", "release/stream_place.py", "release/stream_snapshot.py", "release/stream_start.py",
-    "release/stream_status.py", "release/stream_step.py", "release/synthesis.py", "release/table.py",
-    "release/transcript.py", "release/unfinished.py", "release/write.py", "trusted/ledger/chain.py",
-    "trusted/ledger/copies.py", "trusted/ledger/ledger.py", "trusted/ledger/reading.py",
-    "trusted/stream/state.py",
+    "release/stream.py", "release/stream_place.py", "release/stream_published.py",
+    "release/stream_snapshot.py", "release/stream_start.py", "release/stream_status.py",
+    "release/stream_step.py", "release/synthesis.py", "release/table.py", "release/transcript.py",
+    "release/unfinished.py", "release/write.py", "trusted/ledger/chain.py", "trusted/ledger/copies.py",
+    "trusted/ledger/ledger.py", "trusted/ledger/reading.py", "trusted/stream/state.py",
 )  # fmt: skip
 # Names of functions and methods that reach a file, a lock, the clock or a process.
 REACHES = {

@@ -49,7 +49,8 @@ class StreamState:
     of all releases, `answers` what the last one is made of. `counters` are the words and arrays of sparse
     counting. `release` is about the last release: its number, the clock, the generation that has it, the
     day. `problems` are the cells of all pushes that are not as declared; a state of before they were has
-    none.
+    none. `deletions` are the ids of batches whose rows were taken away; a state of before they were kept
+    has them among the others only.
     """
 
     stream_id: str
@@ -66,6 +67,7 @@ class StreamState:
     answers: Answers = field(default_factory=list)
     counters: tuple[dict[str, Any], list[Ints]] | None = None
     problems: dict[str, Any] = field(default_factory=dict)
+    deletions: list[str] = field(default_factory=list)
 
     @property
     def pushes(self) -> int:
@@ -83,7 +85,7 @@ class StreamState:
 
         said = {
             "dpsynth_stream": VERSION,
-            **{name: getattr(self, name) for name in (*WORDS, "problems")},
+            **{name: getattr(self, name) for name in (*WORDS, *LATER)},
             "open": leaf_steps(self.open, kept),
             "blocks": {
                 "starts": self.blocks.starts,
@@ -114,7 +116,8 @@ class StreamState:
             codes, counts = map(array, places)
             return Leaves(np.cumsum(codes), counts)
 
-        state = cls(**{name: said[name] for name in WORDS}, problems=said.get("problems", {}))
+        later = {name: said[name] for name in LATER if name in said}
+        state = cls(**{name: said[name] for name in WORDS}, **later)
         state.open = leaves(said["open"])
         known = {
             level: Running(np.array([array(place) for place in places]), square(errors))
@@ -134,6 +137,7 @@ class StreamState:
 WORDS = (
     "stream_id", "secret", "spec", "seed", "generation", "ledger", "batches", "events", "release",
 )  # fmt: skip
+LATER = ("problems", "deletions")  # older states have none
 
 
 class Store:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dpsynth_cli.hashing import canonical
 from dpsynth_cli.numeric.running import Running
 from dpsynth_cli.questions import Answer
 from dpsynth_cli.trusted.stream.blocks import Blocks
@@ -54,6 +58,18 @@ def test_a_state_comes_back_as_it_was(values):
 def test_numbers_at_the_edge_of_a_width_come_back(most):
     state = a_state(np.array([0, most, 1, -1]))
     assert told(StreamState.of_bytes(state.as_bytes())) == told(state)
+
+
+def test_a_state_of_before_kinds_of_batches_were_kept_is_read():
+    state = a_state(np.arange(9))
+    state.deletions = ["two"]
+    data = state.as_bytes()
+    assert StreamState.of_bytes(data).deletions == ["two"]
+    text = zlib.decompressobj()
+    said = json.loads(text.decompress(data))
+    del said["deletions"]
+    old = StreamState.of_bytes(zlib.compress(canonical(said)) + text.unused_data)
+    assert (told(old), old.deletions) == (told(state), [])
 
 
 def test_noisy_counts_take_about_their_entropy():

@@ -1,0 +1,98 @@
+"""What of a stream may have been published: as the ledger says it, and as the files beside the output do.
+
+A ledger and a state that were restored together agree with each other and know nothing of what came after
+them. Published files do, so nothing that they hold is drawn again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dpsynth_cli import disk
+from dpsynth_cli.errors import UsageError, VerificationError
+from dpsynth_cli.hashing import sha256
+from dpsynth_cli.release.publish import Files
+from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.stream.state import StreamState
+
+AUDIT = ".audit.public.json"  # how the names of public audits end
+
+
+def snapshot_id(stream_id: str, release: int) -> str:
+    """A name for the snapshots of a release; nothing but public words goes into it."""
+    return sha256(f"{stream_id} {release}".encode())[:32]
+
+
+def check_own(files: Files, state: StreamState, cost: str) -> None:
+    """A snapshot replaces the one before, and nothing else."""
+    public = _document(files.public_audit)
+    if public is not None and _chosen(public).get("stream") != state.stream_id:
+        raise UsageError(
+            f"{files.output or files.public_audit} is the release of something else than this stream.",
+            cost,
+            "Choose another --output, or move those files away.",
+        )
+
+
+def check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
+    """Refuse a ledger older than a snapshot that is already there: state and ledger were both restored."""
+    public = _document(Files.of(spec).public_audit)
+    try:
+        known = str(public["budget"]["ledger"]["hash"])
+    except (KeyError, TypeError):
+        return
+    if _chosen(public).get("stream") == state.stream_id and ledger.entry(known) is None:
+        raise VerificationError(
+            f"the ledger {ledger.path} does not have the entry that the published snapshot names: it is an "
+            "older copy.",
+            "Nothing was read and nothing was published.",
+            "Restore the newest ledger and state together; a stream cannot go on from a copy of before.",
+        )
+
+
+def check_unpublished(spec: Spec, ledger: Ledger, state: StreamState, batch_id: str) -> None:
+    """Refuse to forget the last release if anybody can have seen a snapshot of it: the ledger knows one, or
+    one lies in the output's folder, under its name or not yet.
+    """
+    folder, made = Files.of(spec).folder, state.release["number"]
+    own_id = snapshot_id(state.stream_id, made)
+    if ledger.find(own_id) or _newest_snapshot(folder, state.stream_id) >= made:
+        raise UsageError(
+            f"release {made}, which the batch {batch_id} is in, was published.",
+            "Nothing was changed.",
+            "What was published stays so. Rows that must go can be pushed with --delete.",
+        )
+    if any(name.endswith(f".{own_id}.tmp") for name in disk.names(folder)):
+        raise UsageError(
+            f"a snapshot of release {made}, which the batch {batch_id} is in, was being published to "
+            f"{folder} and was cut off: its files may have been seen.",
+            "Nothing was changed.",
+            "Finish it with: dpsynth stream publish SPEC. Rows that must go can be pushed with --delete.",
+        )
+
+
+def _newest_snapshot(folder: Path, stream_id: str) -> int:
+    """The last release of a stream that has a snapshot in a folder, whatever its name; 0 if none has."""
+    found = [_chosen(_document(folder / name)) for name in disk.names(folder) if name.endswith(AUDIT)]
+    numbers = [one.get("release") for one in found if one.get("stream") == stream_id]
+    return max((number for number in numbers if isinstance(number, int)), default=0)
+
+
+def _document(path: Path) -> Any:
+    """A public audit; None if there is none that can be read."""
+    try:
+        return json.loads(disk.read(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _chosen(public: Any) -> dict[str, Any]:
+    """What a public audit says of its mechanism's choices: a snapshot's stream and release are there."""
+    try:
+        chosen = public["mechanism"]["chosen"]
+    except (KeyError, TypeError):
+        return {}
+    return chosen if isinstance(chosen, dict) else {}
