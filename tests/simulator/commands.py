@@ -203,6 +203,8 @@ def run(command: Command, ledger: Ledger, seen: Seen) -> Any:
         return streams.push(spec, ledger, INPUT, words[0])
     if kind == "publish":
         return streams.publish(spec, ledger)
+    if kind == "undo":
+        return streams.undo(spec, ledger, words[0])
     if kind == "grant":
         return ledger.grant("people", "1", "add_remove")
     if kind == "refund":  # by hand: dpsynth budget refund

@@ -136,9 +136,12 @@ def _by_release(world: World) -> dict[str, list[Entry]]:
 
 
 def _read_published(world: World) -> None:
-    """Everybody may have seen what ever had a public name."""
-    for path, data in world.machine.published:
-        if path.endswith(".transcript.arrow"):
+    """Everybody may have seen what ever had a public name, or lies whole beside the output."""
+    cut_off = [
+        (path, bytes(node.data)) for path, node in world.machine.found.items() if path.endswith(".tmp")
+    ]
+    for path, data in [*world.machine.published, *cut_off]:
+        if ".transcript.arrow" in path:
             try:
                 reader = ipc.open_file(pa.py_buffer(data))
                 header = json.loads(reader.schema.metadata[KEY])

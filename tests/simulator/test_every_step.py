@@ -47,6 +47,13 @@ def test_an_accident_before_every_step_of_more(commands, kind, number):
             assert findings(schedule) == [], schedule
 
 
+def test_no_noise_is_drawn_anew_by_an_undo_after_a_kill_before_any_step_of_publishing():
+    undone: tuple[Command, ...] = (("undo", "1"), ("push", "1"), ("publish",))
+    for step in range(steps_of(*STREAM[:2]) + 1, steps_of(*STREAM) + 2):
+        schedule = Schedule(3, (STREAM, undone), (Event(0, step, "kill", 2),))
+        assert findings(schedule) == [], schedule
+
+
 def test_every_turn_that_two_processes_can_take_once():
     """Both want to go on with a release that was cut off; the second runs at one step of the first."""
     for step in range(1, steps_of(RELEASE) + 20):
