@@ -159,7 +159,11 @@ def publish(
     last_days: Annotated[
         int | None,
         typer.Option(
-            "--last-days", min=1, metavar="N", help="Only what arrived in the last N days, or a little more."
+            "--last-days",
+            min=1,
+            metavar="N",
+            help="Only what arrived in the last N days, or a little more; it replaces the snapshot, unless "
+            "--output names another file.",
         ),
     ] = None,
     output: Output = None,
