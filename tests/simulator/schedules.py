@@ -98,7 +98,7 @@ def _command(luck: random.Random, flavour: str) -> Command:
         return luck.choice(
             (
                 ("init", False), ("push", "1"), ("push", "1"), ("push", "2"), ("push", "3"), ("publish",),
-                ("publish",), ("init", luck.random() < 0.3),
+                ("publish",), ("init", luck.random() < 0.3), ("undo", "1"), ("undo", "2"),
             )
         )  # fmt: skip
     if luck.random() < 0.1:
