@@ -7,11 +7,12 @@ them. Published files do, so nothing that they hold is drawn again.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dpsynth_cli import disk
-from dpsynth_cli.errors import UsageError, VerificationError
+from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.spec.spec import Spec
@@ -59,13 +60,22 @@ def check_unpublished(spec: Spec, ledger: Ledger, state: StreamState, batch_id: 
     """
     folder, made = Files.of(spec).folder, state.release["number"]
     own_id = snapshot_id(state.stream_id, made)
-    if ledger.find(own_id) or _newest_snapshot(folder, state.stream_id) >= made:
+    try:
+        names = disk.names(folder)
+        newest = _newest_snapshot([folder / name for name in names], state.stream_id)
+    except OSError as error:
+        raise FileError(
+            f"cannot read {error.filename or folder}, which may be a snapshot: {error.strerror}.",
+            "Nothing was changed.",
+            "Make the files there readable, and run it again.",
+        ) from None
+    if ledger.find(own_id) or newest >= made:
         raise UsageError(
             f"release {made}, which the batch {batch_id} is in, was published.",
             "Nothing was changed.",
             "What was published stays so. Rows that must go can be pushed with --delete.",
         )
-    if any(name.endswith(f".{own_id}.tmp") for name in disk.names(folder)):
+    if any(name.endswith(f".{own_id}.tmp") for name in names):
         raise UsageError(
             f"a snapshot of release {made}, which the batch {batch_id} is in, was being published to "
             f"{folder} and was cut off: its files may have been seen.",
@@ -74,9 +84,9 @@ def check_unpublished(spec: Spec, ledger: Ledger, state: StreamState, batch_id: 
         )
 
 
-def _newest_snapshot(folder: Path, stream_id: str) -> int:
-    """The last release of a stream that has a snapshot in a folder, whatever its name; 0 if none has."""
-    found = [_chosen(_document(folder / name)) for name in disk.names(folder) if name.endswith(AUDIT)]
+def _newest_snapshot(paths: Iterable[Path], stream_id: str) -> int:
+    """The last release of a stream that has a snapshot among files, whatever its name; 0 if none has."""
+    found = [_chosen(_parsed(disk.read(path))) for path in paths if path.name.endswith(AUDIT)]
     numbers = [one.get("release") for one in found if one.get("stream") == stream_id]
     return max((number for number in numbers if isinstance(number, int)), default=0)
 
@@ -84,8 +94,16 @@ def _newest_snapshot(folder: Path, stream_id: str) -> int:
 def _document(path: Path) -> Any:
     """A public audit; None if there is none that can be read."""
     try:
-        return json.loads(disk.read(path))
-    except (OSError, ValueError, RecursionError):
+        return _parsed(disk.read(path))
+    except OSError:
+        return None
+
+
+def _parsed(data: bytes) -> Any:
+    """A document; None for what is no JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
         return None
 
 

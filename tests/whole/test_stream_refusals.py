@@ -104,6 +104,18 @@ def test_an_audit_of_something_else_does_not_keep_a_push_from_being_undone(dpsyn
     assert dpsynth(*UNDO).code == 0
 
 
+def test_a_push_is_not_undone_beside_a_snapshot_that_cannot_be_read(dpsynth, started):
+    push(dpsynth, 2)
+    (started / "out/other.audit.public.json").mkdir(parents=True)
+    before = kept(started)
+    ran = dpsynth(*UNDO)
+    assert (ran.code, "which may be a snapshot: Is a directory.\nNothing was changed." in ran.err) == (
+        5,
+        True,
+    )
+    assert kept(started) == before
+
+
 def test_an_earlier_snapshot_does_not_keep_a_push_from_being_undone(dpsynth, started):
     assert dpsynth("stream", "publish", "spec.yaml").code == 0
     push(dpsynth, 2)
