@@ -195,7 +195,7 @@ def step_of(kind: str) -> Key:
     """The grid that values lie on."""
     about = (
         "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay. Of "
-        "numbers also `private`: found for a small part of the budget, as `joint` does where nothing is stated; "
+        "numbers also `private`: found for a small part of the budget, as `joint` does where none is stated; "
         "or `any`: they are not rounded, do not look"
     )
     if kind in TIMES:
