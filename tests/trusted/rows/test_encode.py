@@ -575,15 +575,14 @@ def test_numpy_makes_the_same_of_every_nan_wherever_it_stands():
 @example(0, 0, 0.1 + 0.2)
 def test_a_number_has_the_largest_step_that_its_decimal_is_a_multiple_of(many, decimals, x):
     column = Column("x", "continuous", lower=-1e9, upper=1e9, rounding=True)
-    decimal = Fraction(many) / Fraction(10) ** decimals
-    code = codes(column, repr(float(decimal)).encode())[0]
-    fits = [i for i, step in enumerate(STEPS) if (decimal / step).denominator == 1]
-    assert code == (fits[0] if fits else len(STEPS))
-    code = codes(column, repr(x).encode())[0]
-    assert 0 <= code <= len(STEPS)
-    if abs(x) < 1e9:  # up to there a float is told from its neighbours by its shortest decimal
-        fits = [i for i, step in enumerate(STEPS) if (Fraction(repr(x)) / step).denominator == 1]
-        assert code == (fits[0] if fits else len(STEPS))
+    for value in (
+        Fraction(many) / Fraction(10) ** decimals,
+        Fraction(repr(x)) if abs(x) < 1e9 else Fraction(1),
+    ):
+        code = codes(column, repr(float(value)).encode())[0]
+        fits = [i for i, step in enumerate(STEPS) if (value / step).denominator == 1]
+        assert code == (len(STEPS) + 1 if value == 0 else fits[0] if fits else len(STEPS))
+    assert 0 <= codes(column, repr(x).encode())[0] <= len(STEPS) + 1
     assert codes(column, b"?")[0] == len(STEPS)
 
 
