@@ -147,6 +147,11 @@ class Statistic:
         top[used.group, used.chosen] = used.numbers[0]
         return top, every if kind == "mean" else None
 
+    def members(self, codes: Codes) -> tuple[Ints, Ints]:
+        """The places of the rows that have a part in it, and the group of each."""
+        used = self._used(codes)
+        return used.chosen, used.group
+
     def _used(self, codes: Codes) -> _Used:
         """The rows that have a part in it, their groups and their values."""
         query, rows = self.query, len(next(iter(codes.values())))
