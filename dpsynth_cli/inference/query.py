@@ -115,6 +115,9 @@ class Published:
         if unit is None:
             return answers
         kept = f"of at most {unit.rows:,} rows of each {unit.column}"
+        if population:
+            why = f"no interval: rows of one {unit.column} are not independent draws of a population"
+            return [replace(one, low=None, high=None, note=f"{why}; {kept}") for one in answers]
         return [replace(one, note="; ".join(filter(None, (one.note, kept)))) for one in answers]
 
     def measured(self, statistic: Statistic) -> list[Estimate | None]:

@@ -147,6 +147,15 @@ def test_replicates_differ_by_noise_and_combine_to_an_interval_that_holds():
     assert lower < low < high < higher
 
 
+@pytest.mark.parametrize(
+    ("estimates", "variances", "problem"),
+    [([], [], "at least two"), ([1.0], [1.0], "at least two"), ([1.0, 2.0], [1.0], "2 estimates and 1 ")],
+)
+def test_what_cannot_be_combined_is_refused(estimates, variances, problem):
+    with pytest.raises(ValueError, match=problem):
+        combine(estimates, variances)
+
+
 def test_a_column_called_as_a_field_keeps_its_name_apart():
     one = Answered((("low", "a"), ("from", None)), float("nan"), None, None, "model", "why")
     assert one.as_json() == {
