@@ -37,8 +37,9 @@ class Column:
     Of a `private` column the steward does not know the bounds, or which of the categories there are: these
     are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
     looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside. The codes
-    of one in `rounding` are the `STEPS` that its values are multiples of. `sought` says whether that is to be
-    found, where the steward says anything about it. One `of` a unit has the same value in all rows of it.
+    of one in `rounding` are the `STEPS` that its values are multiples of, none of them, and zero. `sought`
+    says whether the step is to be found, where the steward says anything about it. One `of` a unit has the
+    same value in all rows of it.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -110,7 +111,7 @@ class Column:
             first, end = OCTAVES[self.type]
             return 2 * (end - first) + 1
         if self.rounding:
-            return len(STEPS) + 1
+            return len(STEPS) + 2
         if self.grid is not None:
             return round((exact(self.upper) - exact(self.lower)) / self.grid) + 1
         if self.type == "continuous":

@@ -227,6 +227,8 @@ def _values(values: Ints) -> pa.RecordBatch:
 
 
 def _answer(about: dict[str, Any], batch: pa.RecordBatch) -> tuple[Any, Answer]:
+    if batch.schema.types != [pa.int64()]:
+        raise ValueError("an answer is one column of whole numbers")
     values = to_numpy(batch.column(0))
     lengths = tuple(int(length) for length in about["lengths"])
     if sum(lengths) != len(values):

@@ -193,14 +193,17 @@ LABELS = Key(
 
 def step_of(kind: str) -> Key:
     """The grid that values lie on."""
-    about = "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay"
+    about = (
+        "the grid of values: 0.01 or 5; of times 1h, 15min, 7d. It is what is modelled, so spikes stay. Of "
+        "numbers also `private`: found for a small part of the budget, as `joint` does where none is stated; "
+        "or `any`: they are not rounded, do not look"
+    )
     if kind in TIMES:
         return Key("step", _STEPS[kind], about, brief=True)
     return Key(
         "step",
         or_private(_STEPS[kind], ANY),
-        f"{about}. `private`: found for a small part of the budget, as `joint` does where nothing is stated; "
-        "`any`: numbers are not rounded, do not look",
+        about,
         brief=True,
         of=lambda column: (
             column.step if column.sought is None or column.step is not None else (ANY, PRIVATE)[column.sought]

@@ -81,7 +81,13 @@ def or_private(kind: Kind, *words: str) -> Kind:
     words = (PRIVATE, *words)
 
     def read(node: Node) -> object:
-        return node.text if isinstance(node, Scalar) and node.text in words else kind.read(node)
+        if isinstance(node, Scalar) and node.text in words:
+            return node.text
+        try:
+            return kind.read(node)
+        except Wrong as wrong:
+            more = f", {' or '.join(words)}" if len(words) > 1 else ""
+            raise Wrong(wrong.allowed + more, wrong.fault) from None
 
     said = {"enum": list(words)} if len(words) > 1 else {"const": PRIVATE}
     schema = {"anyOf": [said, dict(kind.schema)]}

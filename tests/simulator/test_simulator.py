@@ -15,8 +15,8 @@ from tests.simulator.schedules import Event, Schedule, drawn
 from tests.simulator.simulate import findings, first_failure
 from tests.simulator.world import World
 
-PIECES = 4
-QUICK, MANY = 600, 1_000_000  # schedules: about 8 ms of processor time each
+PIECES = 20
+QUICK, MANY = 10_000, 1_000_000  # schedules: about 8 ms of processor time each
 
 
 @pytest.mark.parametrize("piece", range(PIECES))

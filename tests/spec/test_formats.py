@@ -79,7 +79,9 @@ WRONG = {
     X.format("percent: true, currency: EUR"): (
         "columns.x.percent is true, and there is a currency; it must be one of them"
     ),
-    X.format("step: 0"): ("columns.x.step is 0; it must be a positive number such as 0.01 or 5"),
+    X.format("step: 0"): (
+        "columns.x.step is 0; it must be a positive number such as 0.01 or 5, private or any"
+    ),
     X.format("step: 0.3"): ("columns.x.step does not fit the bounds: 10 is not a multiple of it"),
     X.format("step: 1e-9"): (
         "columns.x.step gives 10,000,000,001 values; there may be 1,073,741,824: widen it or leave it out"

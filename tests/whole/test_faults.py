@@ -14,6 +14,7 @@ import tempfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import dpsynth_cli.release.table as releases
@@ -334,6 +335,22 @@ def damaged_transcripts(dpsynth, people, tmp_path, count: int) -> None:
 
 def test_a_damaged_transcript_is_told(dpsynth, people, tmp_path):
     damaged_transcripts(dpsynth, people, tmp_path, 32)
+
+
+@pytest.mark.parametrize("column", [None, pa.array(["a", "b"]), pa.array([1.5, 2.5])])
+def test_answers_that_are_no_whole_numbers_are_told(dpsynth, people, tmp_path, column):
+    """Found by fuzzing: a schema without its column is still a file of Arrow."""
+    assert dpsynth("release", people("marginals", rows=40)).code == 0
+    path = tmp_path / "out/people.transcript.arrow"
+    with pa.ipc.open_file(path.read_bytes()) as reader:
+        metadata, count = reader.schema.metadata, reader.num_record_batches
+    fields = [] if column is None else [pa.field("value", column.type)]
+    batch = pa.RecordBatch.from_arrays([] if column is None else [column], schema=pa.schema(fields, metadata))
+    with pa.ipc.new_file(path, batch.schema) as writer:
+        for _ in range(count):
+            writer.write_batch(batch)
+    ran = dpsynth("sample", path, "-n", 5, "-o", "more.csv")
+    assert (ran.code, "is not a whole dpsynth transcript" in ran.err) == (4, True), ran.err
 
 
 @pytest.mark.slow

@@ -46,9 +46,8 @@ def ask_repeated(
         looks = {name: _look(omega, name, found[name], runs, own) for name, runs in open_.items()}
         spent += own * len(looks)
         for (name, look), answer in zip(looks.items(), ask(list(looks.values())), strict=True):
-            before = found[name].first[open_[name]]
             cut_up, spikes = with_spikes(found[name], look, answer)
-            found[name], alone = _joined(cut_up, spikes, before)
+            found[name], alone = _joined(cut_up, spikes, found[name].first)
             open_[name] = alone & (found[name].width > 1)
     return found, spent
 
@@ -57,7 +56,7 @@ def _outstanding(marginal: Marginal, size: int, sd: float) -> NDArray[np.bool_]:
     """The runs whose rows noise cannot be, and that stand out from the runs beside them."""
     mass, width = np.sum(marginal.masses, axis=0), marginal.width.astype(np.float64)
     density = mass / np.maximum(width, 1.0)
-    beside = np.full((2, len(mass)), 0.0)
+    beside = np.full((2, len(mass)), np.inf)
     beside[0, 1:], beside[1, :-1] = density[:-1], density[1:]
     height = CLEAR * math.sqrt(len(marginal.masses)) * threshold(np.full(len(mass), PIECES), sd)
     there = (
@@ -73,16 +72,11 @@ def _look(omega: Domain, name: str, marginal: Marginal, runs: NDArray[np.bool_],
     return count(omega, Bins(name, (*starts.tolist(), omega[name].codes)), share)
 
 
-def _joined(
-    marginal: Marginal, spikes: NDArray[np.bool_], before: Ints
-) -> tuple[Marginal, NDArray[np.bool_]]:
-    """Neighbouring pieces of a run that is even are one run again; which are spikes inside `before`."""
-    run = np.searchsorted(before, marginal.first, side="right")
-    starts = np.append(True, spikes[1:] | spikes[:-1] | (np.diff(run) > 0))
-    density = np.array([mass / np.maximum(marginal.width, 1) for mass in marginal.masses])
-    starts[1:] |= (np.abs(np.diff(density, axis=1)) > 1e-9 * (1 + density[:, 1:])).any(axis=0)
-    if marginal.counted is not None:
-        starts |= np.isin(marginal.first, marginal.counted)
+def _joined(marginal: Marginal, spikes: NDArray[np.bool_], runs: Ints) -> tuple[Marginal, NDArray[np.bool_]]:
+    """Pieces of a run that are beside each other and no spikes are one again: it is even there. `runs` are
+    the first codes of those that were cut; and which of the new ones are spikes."""
+    starts = np.isin(marginal.first, runs)
+    starts[1:] |= spikes[1:] | spikes[:-1]
     at = np.flatnonzero(starts)
     masses = [np.add.reduceat(mass, at) for mass in marginal.masses]
     joined = Marginal(marginal.first[at], np.add.reduceat(marginal.width, at), masses, marginal.counted)

@@ -173,6 +173,9 @@ def problems(stored: Sequence[Row], known: str | None = None) -> list[str]:
     hashes: set[object] = set()
     for row in stored:
         number, own = row[0], row[-1]
+        if type(number) is not int:  # a damaged file may have anything there
+            found.append(f"an entry behind entry {expected - 1} has no number")
+            continue
         if number < expected:
             found.append(f"entry {number} does not belong here")
         elif number > expected:

@@ -132,7 +132,7 @@ def _in_octaves(values: Values, column: Column) -> Codes:
 
 def _in_steps(values: Values) -> Codes:
     """The first of the steps, from thousands down, that a number is a multiple of, as its shortest decimal
-    says it. None of them, and NaN, as the last code."""
+    says it. None of them, and NaN, as the code after these; zero, which is a multiple of all, as the last."""
     x = np.asarray(values, np.float64)
     result = np.full(len(x), len(STEPS), np.int32)
     for code, step in reversed(list(enumerate(STEPS))):
@@ -140,6 +140,7 @@ def _in_steps(values: Values) -> Codes:
         y, (up, down) = (2 * x, (2 * step).as_integer_ratio()) if code % 2 else (x, step.as_integer_ratio())
         fits = np.rint(y * float(down)) / float(down) == y if up == 1 else np.rint(y / up) * up == y
         result[fits] = code
+    result[x == 0] = len(STEPS) + 1
     return result
 
 

@@ -37,6 +37,7 @@ def test_each_is_found_to_the_code_and_masses_stay():
     assert (np.diff(after.first) == after.width[:-1]).all()
     assert after.width.sum() == GRID
     assert len(after.first) < 5000
+    assert np.isin(edges[:-1], after.first).all()  # no run is lost
     assert 0 < spent == sum(charge.question.share for charge in charges) <= Fraction(1, 2)
 
 
@@ -51,6 +52,15 @@ def test_nothing_is_asked_where_nothing_stands_out():
     assert spent == 0
     assert not charges
     assert found["x"].first.tolist() == edges[:-1].tolist()
+
+
+def test_the_first_and_the_last_run_do_not_stand_out_because_nothing_is_beside_them():
+    codes, omega = {"x": np.random.default_rng(1).integers(0, GRID, ROWS)}, Domain((COLUMN,))
+    ask, _, charges, _ = asking(codes, omega, 100.0)
+    edges = np.arange(0, GRID + 1, GRID // 16)
+    mass = np.histogram(codes["x"], edges)[0].astype(float)
+    ask_repeated(ask, omega, {"x": Marginal(edges[:-1], np.diff(edges), [mass])}, Fraction(1, 2))
+    assert not charges
 
 
 def test_joint_gives_them_back():

@@ -54,7 +54,7 @@ def test_steps_are_found_for_the_stated_share(neighbours, delta):
     assert {c.name: c.step for c in made.domain} == {name: step for name, (_, step) in ROUNDED.items()}
     assert rows.omega == made.domain
     assert made.spent == SHARE == sum(charge.question.share for charge in bill.charges)
-    assert all(sum(charge.lengths) == len(STEPS) + 1 for charge in bill.charges)
+    assert all(sum(charge.lengths) == len(STEPS) + 2 for charge in bill.charges)
     assert made.facts["steps"]["half"] == 0.5
 
 
@@ -63,6 +63,15 @@ def test_where_noise_could_be_all_rows_nothing_is_found():
     made, _, _ = found({"price": ROUNDED["price"][0]}, omega, 0.01)
     assert made.domain == omega
     assert made.spent == SHARE
+
+
+def test_zeros_say_nothing():
+    """Zero is a multiple of every step; where most rows have it, the others decide, or nobody."""
+    cents = np.where(RNG.random(ROWS) < 0.93, 0.0, ROUNDED["price"][0])
+    omega = Domain((Column("x", "continuous", lower=0.0, upper=1e5),))
+    assert found({"x": cents}, omega, 200)[0].domain["x"].step == Fraction(1, 100)
+    for few in (np.where(np.arange(ROWS) < 20, cents + 0.01, 0.0), np.zeros(ROWS)):
+        assert found({"x": few}, omega, 5)[0].domain == omega
 
 
 def test_whole_numbers_have_steps_above_one_only():

@@ -1246,3 +1246,9 @@ def test_an_entry_can_be_checked_by_hand(written: Ledger) -> None:
     by_hand = hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     assert entry.hash == by_hand
     assert entry.payload == {"output_sha256": "ab" * 32}
+
+
+@pytest.mark.parametrize("number", [None, "3", 2.0, b"\x00"])
+def test_an_entry_whose_number_is_none_is_told(number):
+    """Found by fuzzing: a damaged database file may have anything in a column."""
+    assert chain.problems([(number, *["x"] * 8)]) == ["an entry behind entry 0 has no number"]

@@ -575,13 +575,45 @@ def test_numpy_makes_the_same_of_every_nan_wherever_it_stands():
 @example(0, 0, 0.1 + 0.2)
 def test_a_number_has_the_largest_step_that_its_decimal_is_a_multiple_of(many, decimals, x):
     column = Column("x", "continuous", lower=-1e9, upper=1e9, rounding=True)
-    decimal = Fraction(many) / Fraction(10) ** decimals
-    code = codes(column, repr(float(decimal)).encode())[0]
-    fits = [i for i, step in enumerate(STEPS) if (decimal / step).denominator == 1]
-    assert code == (fits[0] if fits else len(STEPS))
-    code = codes(column, repr(x).encode())[0]
-    assert 0 <= code <= len(STEPS)
-    if abs(x) < 1e9:  # up to there a float is told from its neighbours by its shortest decimal
-        fits = [i for i, step in enumerate(STEPS) if (Fraction(repr(x)) / step).denominator == 1]
-        assert code == (fits[0] if fits else len(STEPS))
+    for value in (
+        Fraction(many) / Fraction(10) ** decimals,
+        Fraction(repr(x)) if abs(x) < 1e9 else Fraction(1),
+    ):
+        code = codes(column, repr(float(value)).encode())[0]
+        fits = [i for i, step in enumerate(STEPS) if (value / step).denominator == 1]
+        assert code == (len(STEPS) + 1 if value == 0 else fits[0] if fits else len(STEPS))
+    assert 0 <= codes(column, repr(x).encode())[0] <= len(STEPS) + 1
     assert codes(column, b"?")[0] == len(STEPS)
+
+
+INTEGERS = [5, 250, 1000, -3, 96, 30_000, 2**40, -(2**40), 97, 98, 0, -1, 2**62, 100_000, 123_456]
+ARROWS = [
+    pa.array(INTEGERS, pa.int64()),
+    pa.array([abs(i) for i in INTEGERS], pa.uint64()),
+    pa.array([float(i) for i in INTEGERS]),
+    pa.array([i % 100 for i in INTEGERS], pa.int8()),
+    pa.array([i % 30_000 for i in INTEGERS], pa.int16()),
+    pa.array([i % 2**31 for i in INTEGERS], pa.int32()),
+    pa.array([Decimal(i) / 10 for i in INTEGERS], pa.decimal128(38, 2)),
+    pa.array([str(i) for i in INTEGERS]),
+    pa.array(INTEGERS, pa.int64()).dictionary_encode(),
+]
+
+
+@pytest.mark.parametrize("kind", [{}, {"rounding": True}, {"octaves": True}, {"step": Fraction(5)}])
+@pytest.mark.parametrize("bounds", [(0, 95), (-1000, 100_000), (-(2**52), 2**52)])
+@pytest.mark.parametrize("type", ["integer", "continuous"])
+def test_what_other_rows_are_never_decides_a_code(type, bounds, kind):
+    """Cells beyond the bounds too, and beside a missing one: Arrow has other ways for a batch without any."""
+    if "step" in kind and bounds[1] > 2**50:
+        pytest.skip("2^50 steps at most")
+    lower, upper = bounds if type == "integer" else map(float, bounds)
+    for nullable in (False, True):
+        column = Column("x", type, lower=lower, upper=upper, nullable=nullable, **kind)
+        for array in ARROWS:
+            alone = [int(encode_arrow(array.slice(i, 1), column)[0]) for i in range(len(array))]
+            beside = pa.array([*array.to_pylist(), None], getattr(array.type, "value_type", array.type))
+            if pa.types.is_dictionary(array.type):
+                beside = beside.dictionary_encode()
+            assert encode_arrow(array, column).tolist() == alone
+            assert encode_arrow(beside, column)[:-1].tolist() == alone
