@@ -39,6 +39,7 @@ SIMULATED = "from simulated releases, which see less of what noise hides: interv
 FEWEST = 3  # standard deviations of noise that the rows of a group must have
 NARROW = "no interval: the condition takes parts of cells, and which of their rows was not counted"
 CUT = "the condition takes parts of cells: anything from none to all of their rows"
+IN_ONE_CELL = 2.0  # times the variance of where values lie: a quantile is in one cell, nothing evens out
 MAY_BE_NONE = "no interval: there may be no such rows"
 NO_ROWS = "no interval: no released row stands for such rows"
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
@@ -190,6 +191,8 @@ class Published:
         undefined[self._hardly_there(statistic, rows, own, rng)] = 1.0
         moved = np.where(np.isfinite(moved), moved, 0.0)
         unknown = unknown_variance(statistic, rows, self.known, weight, rng)
+        if statistic.query.kind == "quantile":
+            unknown = IN_ONE_CELL * unknown
         return centre, (moved**2).mean(axis=0) + unknown, undefined
 
     def _inside_of_cells(self, statistic: Statistic) -> list[bool]:
