@@ -60,18 +60,21 @@ def command(
     with progress_bar(quiet or json) as progress:
         answers = answer(Path(transcript), queries, where, level, population, simulations, seed, progress)
     if json or format is Format.json:
-        said = zip(queries, answers, strict=True)
-        several = len(queries) > 1
-        objects = [
-            ({"query": text} if several else {}) | one.as_json() for text, rows in said for one in rows
-        ]
-        typer.echo(json_text(objects))
+        typer.echo(json_text(_objects(queries, answers)))
     elif format is Format.csv:
-        _print_csv(answers)
+        _print_csv(queries, answers)
     else:
         for text, rows in zip(queries, answers, strict=True):
             typer.echo(text)
             _print(rows)
+
+
+def _objects(queries: list[str], answers: list[list[Answered]]) -> list[dict[str, Any]]:
+    """One for each number; which query it answers, where there are several."""
+    said = zip(queries, answers, strict=True)
+    return [
+        ({"query": text} if len(queries) > 1 else {}) | one.as_json() for text, rows in said for one in rows
+    ]
 
 
 def json_text(objects: list[dict[str, Any]]) -> str:
@@ -100,17 +103,16 @@ def _numbers(one: Answered) -> list[str]:
     return ["" if value is None or value != value else f"{value:.6g}" for value in ends]
 
 
-def _print_csv(answers: list[list[Answered]]) -> None:
-    """One table of all queries; columns that a query does not have are empty."""
+def _print_csv(queries: list[str], answers: list[list[Answered]]) -> None:
+    """One table of all queries; columns that a query does not have are empty. Several have `query` first."""
     import csv
     import sys
 
-    keys = list(dict.fromkeys(name for rows in answers for one in rows for name, _ in one.key))
+    fields = ("estimate", "low", "high", "from", "note")
+    objects = _objects(queries, answers)
+    keys = [name for name in dict.fromkeys(name for one in objects for name in one) if name not in fields]
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*keys, "estimate", "low", "high", "from", "note"])
-    for rows in answers:
-        for one in rows:
-            said = one.as_json()
-            ends = ["" if said[name] is None else repr(said[name]) for name in ("estimate", "low", "high")]
-            labels = dict(one.key)
-            writer.writerow([*(labels.get(name, "") or "" for name in keys), *ends, one.source, one.note])
+    writer.writerow([*keys, *fields])
+    for one in objects:
+        cells = [one.get(name) for name in (*keys, *fields)]
+        writer.writerow(["" if cell is None else cell for cell in cells])

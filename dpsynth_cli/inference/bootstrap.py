@@ -35,7 +35,7 @@ def simulations(
 
 def numbers(statistic: Statistic, rows: Drawn) -> Floats:
     """A statistic of rows that stand for more or fewer."""
-    return statistic(rows.table.codes, np.full(len(rows.table), rows.total / max(1, len(rows.table))))
+    return statistic(rows.table.codes, rows.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def sampling_variance(statistic: Statistic, released: Drawn, rng: np.random.Gene
     """The variance of a statistic over tables of as many rows from the same population, by rows that are
     drawn again with replacement."""
     rows = len(released.table)
-    scale = released.total / max(1, rows)
+    scale = released.scale
     answer = statistic.prepared(released.table.codes)
     found = np.stack(
         [answer(np.asarray(rng.poisson(1.0, rows) * scale, np.float64)) for _ in range(RESAMPLES)]

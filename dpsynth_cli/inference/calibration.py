@@ -66,7 +66,7 @@ class Calibration:
         free: float = FREE,
         by_pairs: bool = False,
     ) -> None:
-        self.rows, self.base = len(released.table), released.total / max(1, len(released.table))
+        self.rows, self.base, self.start = len(released.table), released.scale, released.weight
         self.free = free
         if by_pairs:
             found = [one for table in known.tables for one in _of_pairs(table, released, known)]
@@ -81,7 +81,7 @@ class Calibration:
 
     def weights(self, rng: np.random.Generator | None = None) -> Floats:
         """A weight for each row; with a generator, those that other noise would have given."""
-        return self._fitted(np.full(self.rows, self.base), self._noisy(rng))
+        return self._fitted(self.start, self._noisy(rng))
 
     def posterior(self, rng: np.random.Generator) -> Floats:
         """Weights from their posterior, none below zero: free ones, made to have the counts but for other

@@ -21,6 +21,10 @@ def combine(
     """
     from scipy.special import stdtrit
 
+    if len(estimates) != len(variances):
+        raise ValueError(f"there are {len(estimates)} estimates and {len(variances)} squared standard errors")
+    if len(estimates) < 2:
+        raise ValueError("estimates of at least two replicates are combined")
     m, centre, within = len(estimates), fmean(estimates), fmean(variances)
     between = (1 + 1 / m) * variance(estimates)
     of_table = max(between - within, between / m)  # a variance is not negative

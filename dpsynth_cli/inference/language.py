@@ -149,4 +149,7 @@ def _columns(text: str, start: int) -> Iterator[str]:
         if after.kind == "end":
             return
         if after.text != ",":
-            raise NotAnExpression(start + after.at, "columns are separated by commas")
+            raise NotAnExpression(
+                start + after.at,
+                "columns are separated by commas; a name that is not one word stands in backquotes",
+            )

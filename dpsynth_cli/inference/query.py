@@ -16,6 +16,8 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.bootstrap import SIMULATIONS, errors, numbers, sampling_variance, simulations
 from dpsynth_cli.inference.calibration import Calibration
+from dpsynth_cli.inference.cells import rows_between
+from dpsynth_cli.inference.empty import with_empty_cells
 from dpsynth_cli.inference.honesty import counted, joined_with_others, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.measured import Estimate, normal_quantile, system
@@ -35,6 +37,11 @@ MEASURED, MODEL = "measured", "model"
 NOISES = 64  # times that other noise is drawn
 SIMULATED = "from simulated releases, which see less of what noise hides: intervals may be too narrow"
 FEWEST = 3  # standard deviations of noise that the rows of a group must have
+NARROW = "no interval: the condition takes parts of cells, and which of their rows was not counted"
+CUT = "the condition takes parts of cells: anything from none to all of their rows"
+IN_ONE_CELL = 2.0  # times the variance of where values lie: a quantile is in one cell, nothing evens out
+MAY_BE_NONE = "no interval: there may be no such rows"
+NO_ROWS = "no interval: no released row stands for such rows"
 UNDEFINED = 0.1  # part of simulations without a number, above which there is no interval
 
 
@@ -109,6 +116,9 @@ class Published:
         if unit is None:
             return answers
         kept = f"of at most {unit.rows:,} rows of each {unit.column}"
+        if population:
+            why = f"no interval: rows of one {unit.column} are not independent draws of a population"
+            return [replace(one, low=None, high=None, note=f"{why}; {kept}") for one in answers]
         return [replace(one, note="; ".join(filter(None, (one.note, kept)))) for one in answers]
 
     def measured(self, statistic: Statistic) -> list[Estimate | None]:
@@ -143,22 +153,24 @@ class Published:
             variance, note = found.variance * (1 + 1 / found.count) + found.bias**2, SIMULATED
             width = _student(level, found.count)
         else:
-            own = Calibration(statistic.columns, self.released, self.known)
-            answer, weight = statistic.prepared(self.released.table.codes), own.weights()
-            centre = answer(weight)
-            moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
-            undefined = 1 - np.isfinite(moved).mean(axis=0)
-            undefined[self._hardly_there(statistic, own, rng)] = 1.0
-            moved = np.where(np.isfinite(moved), moved, 0.0)
-            variance = (moved**2).mean(axis=0) + unknown_variance(
-                statistic, self.released, self.known, weight, rng
-            )
+            centre, variance, undefined = self._weighted(statistic, rng)
             width, note = normal_quantile((1 + level) / 2), remark(statistic, self.known)
         half = width * np.sqrt(variance + more)
+        cells = (
+            rows_between(statistic, self.released, self.known) if statistic.query.kind == "count" else None
+        )
+        inside = self._inside_of_cells(statistic)
         answers = []
         for k, key in enumerate(statistic.keys):
-            said = "no interval: there may be no such rows" if undefined[k] > UNDEFINED else ""
+            said = NARROW if inside[k] else MAY_BE_NONE if undefined[k] > UNDEFINED else ""
             said = said or joined_with_others(statistic, key, self.known)
+            if not said and cells is not None:
+                low, high = _possible(statistic, *cells[k].interval(level, float(more[k])))
+                own = (centre[k], MODEL, CUT) if cells[k].cut else (cells[k].least.value, MEASURED, "")
+                answers.append(Answered(key, float(np.clip(own[0], low, high)), low, high, *own[1:]))
+                continue
+            if not said and not variance[k] > 0:
+                said = NO_ROWS
             if said or not np.isfinite(centre[k] + half[k]):
                 answers.append(
                     Answered(key, float(centre[k]), None, None, MODEL, said or "no interval: no such rows")
@@ -168,12 +180,41 @@ class Published:
             answers.append(Answered(key, float(np.clip(centre[k], low, high)), low, high, MODEL, note))
         return answers
 
-    def _hardly_there(self, statistic: Statistic, own: Calibration, rng: np.random.Generator) -> Bools:
+    def _weighted(self, statistic: Statistic, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+        """From weighted rows: the numbers, their variances, and in which part of draws there is none."""
+        rows = with_empty_cells(statistic.columns, self.released, self.known, rng)
+        own = Calibration(statistic.columns, rows, self.known)
+        answer, weight = statistic.prepared(rows.table.codes), own.weights()
+        centre = answer(weight)
+        moved = np.stack([answer(own.weights(rng)) - centre for _ in range(NOISES)])
+        undefined = 1 - np.isfinite(moved).mean(axis=0)
+        undefined[self._hardly_there(statistic, rows, own, rng)] = 1.0
+        moved = np.where(np.isfinite(moved), moved, 0.0)
+        unknown = unknown_variance(statistic, rows, self.known, weight, rng)
+        if statistic.query.kind == "quantile":
+            unknown = IN_ONE_CELL * unknown
+        return centre, (moved**2).mean(axis=0) + unknown, undefined
+
+    def _inside_of_cells(self, statistic: Statistic) -> list[bool]:
+        """Whether a number is about rows that are a part of cells: which of their rows, nothing tells."""
+        query = statistic.query
+        if query.where is None or query.kind == "count":
+            return [False] * len(statistic.keys)
+        rows = replace(query, kind="count", of=(), terms=())
+        found = rows_between(Statistic(rows, self.domain, statistic.relations), self.released, self.known)
+        if found is None:
+            return [False] * len(statistic.keys)
+        narrow = [one.cut and one.least.value <= FEWEST * one.least.sd for one in found]
+        return list(np.repeat(narrow, len(statistic.keys) // len(narrow)))
+
+    def _hardly_there(
+        self, statistic: Statistic, drawn: Drawn, own: Calibration, rng: np.random.Generator
+    ) -> Bools:
         """Groups that may be noise alone: a mean of them is a quotient by noise."""
         if statistic.query.kind not in ("mean", "sd", "quantile", "corr"):
             return np.zeros(len(statistic.keys), bool)
         rows = Statistic(replace(statistic.query, kind="count", of=()), self.domain, statistic.relations)
-        count = rows.prepared(self.released.table.codes)
+        count = rows.prepared(drawn.table.codes)
         moved = np.stack([count(own.weights(rng)) for _ in range(NOISES)])
         return np.asarray(count(own.weights()) <= FEWEST * moved.std(axis=0))
 

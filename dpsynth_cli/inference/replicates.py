@@ -60,6 +60,14 @@ def replicates(path: Path, output: str, count: int, seed: int, progress: Progres
         raise UsageError(f"the output {output} is not a .csv or .parquet file.", "", "Name one.")
     release = published(path, seed=seed, progress=progress)
     spec = release.spec
+    if spec.unit_key is not None:
+        raise UsageError(
+            f"this release has the rows of each {spec.unit_key.name} together; replicates draw rows one "
+            "by one, and would tear them apart.",
+            "",
+            f"dpsynth query answers questions about rows; leave {spec.unit_key.name} out of columns, and "
+            "replicates can be drawn of a release.",
+        )
     digits = max(2, len(str(count)))
     names = [f"{output.removesuffix(suffix)}.{k + 1:0{digits}}{suffix}" for k in range(count)]
     for name in names:

@@ -14,7 +14,7 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.inference.relations import Known, known
-from dpsynth_cli.questions import Answer, Asking, Ints, Model, Question
+from dpsynth_cli.questions import Answer, Asking, Floats, Ints, Model, Question
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import Outcome, rows_of, run
@@ -27,11 +27,22 @@ MOST_ROWS = 50_000  # of a simulated table; sums are scaled up to the rows that 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Rows of a model, in the codes of its domain, and how many rows they stand for."""
+    """Rows of a model, in the codes of its domain, and how many rows they stand for; the last `added` of
+    them for none."""
 
     table: Table
     domain: Domain
     total: int
+    added: int = 0
+
+    @property
+    def scale(self) -> float:
+        """How many rows each row stands for."""
+        return self.total / max(1, len(self.table) - self.added)
+
+    @property
+    def weight(self) -> Floats:
+        return np.repeat([self.scale, 0.0], [len(self.table) - self.added, self.added])
 
 
 def drawn(model: Model, domain: Domain, rows: int, seed: int) -> Drawn:

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.inference.groups import WIDEST, backquotes, few_values, label_of
 from dpsynth_cli.inference.language import REGRESSIONS, Query
+from dpsynth_cli.inference.quantiles import quantiles
 from dpsynth_cli.inference.regression import least_squares, logistic
 from dpsynth_cli.questions import Floats, Ints
 from dpsynth_cli.relations.arrays import Values, of_codes
@@ -30,7 +32,7 @@ from dpsynth_cli.relations.relations import Relations, declared_facts
 from dpsynth_cli.relations.values import evaluate
 
 MOST_GROUPS = 10_000
-WIDEST = 200  # whole numbers of a column that may be groups
+CALLED = {"quantile": "a quantile", "linear": "a linear regression", "logistic": "a logistic regression"}
 
 Codes: TypeAlias = Mapping[str, NDArray[Any]]
 Key: TypeAlias = tuple[tuple[str, str | None], ...]  # columns and labels; None is missing
@@ -107,6 +109,8 @@ class Statistic:
             found: list[str | None] = list(facts.labels)
         elif facts.kind == "boolean":
             found = ["false", "true"]
+        elif (values := self._few_values(name)) is not None:
+            found = [label_of(value) for value in values]
         elif facts.kind == "integer" and facts.high - facts.low < WIDEST:
             found = [str(value) for value in range(int(facts.low), int(facts.high) + 1)]
         else:
@@ -114,6 +118,10 @@ class Statistic:
                 f"{name} has too many values for groups.", "", "Take one side of a value with --where."
             )
         return [*found, None] if facts.missing else found
+
+    def _few_values(self, name: str) -> Floats | None:
+        """The values of a modelled column of numbers, where they are few."""
+        return next((few_values(column) for column in self.domain if column.name == name), None)
 
     def __call__(self, codes: Codes, weight: Floats | None = None) -> Floats:
         """All numbers, for weights of the rows (1 each, if there are none); not a number where no row is."""
@@ -146,6 +154,11 @@ class Statistic:
         top = every.copy()
         top[used.group, used.chosen] = used.numbers[0]
         return top, every if kind == "mean" else None
+
+    def members(self, codes: Codes) -> tuple[Ints, Ints]:
+        """The places of the rows that have a part in it, and the group of each."""
+        used = self._used(codes)
+        return used.chosen, used.group
 
     def _used(self, codes: Codes) -> _Used:
         """The rows that have a part in it, their groups and their values."""
@@ -182,7 +195,7 @@ class Statistic:
             if kind == "sum":
                 return added(arrays[0])
             if kind == "quantile":
-                return _quantiles(group, arrays[0], weight, many, float(self.query.level))
+                return quantiles(group, arrays[0], weight, many, float(self.query.level))
             mean = added(arrays[0]) / ones
             if kind == "mean":
                 return mean
@@ -211,6 +224,8 @@ class Statistic:
             found = np.array([place.get(label, 0) for label in values.labels] or [0])[values.data]
         elif values.kind == "boolean":
             found = values.data.astype(np.int64)
+        elif (few := self._few_values(name)) is not None:
+            found = np.minimum(np.searchsorted(few, values.data), len(few) - 1)
         else:
             found = values.data - int(self._facts(Name(name), "").low)
         return np.where(values.missing, len(labels) - 1, found)
@@ -219,7 +234,8 @@ class Statistic:
         try:
             return self.typing(expression)
         except NotAnExpression as mistake:
-            raise UsageError(f"{called}: {mistake.problem}.", "") from None
+            hint = backquotes(expression, self.typing.columns)
+            raise UsageError(f"{called}: {mistake.problem}.", "", hint) from None
 
     def _check(self, part: Expression, place: int) -> None:
         """Numbers where numbers are needed; a logistic outcome has two values."""
@@ -234,7 +250,8 @@ class Statistic:
             )
         indicators = kind in REGRESSIONS and place > 0 and facts.kind == "text"
         if facts.kind not in (*NUMBERS, "boolean", "nothing") and not indicators:
-            raise UsageError(f"{kind} needs numbers, and this is {facts.in_words}.", "")
+            what = part.name if isinstance(part, Name) else "this"
+            raise UsageError(f"{CALLED.get(kind, kind)} needs numbers, and {what} is {facts.in_words}.", "")
 
     @cached_property
     def _terms(self) -> list[str]:
@@ -270,19 +287,3 @@ class Statistic:
 
 def _numbers(values: Values, chosen: Ints) -> Floats:
     return np.asarray(values.data[chosen], np.float64)
-
-
-def _quantiles(group: Ints, x: Floats, weight: Floats, many: int, level: float) -> Floats:
-    """The least value of each group that so much of its weight is at or below."""
-    order = np.lexsort((x, group))
-    group, x = group[order], x[order]
-    below = np.maximum.accumulate(np.cumsum(weight[order]))  # weights may be negative
-    starts = np.searchsorted(group, np.arange(many + 1))
-    found = np.full(many, np.nan)
-    for k in range(many):
-        first, end = starts[k], starts[k + 1]
-        before = below[first - 1] if first else 0.0
-        if end > first and below[end - 1] > before:
-            target = before + level * (below[end - 1] - before)
-            found[k] = x[min(first + int(np.searchsorted(below[first:end], target * (1 - 1e-12))), end - 1)]
-    return found

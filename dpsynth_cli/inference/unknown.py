@@ -105,6 +105,6 @@ def _told(table: Counted, scope: Sequence[str], released: Drawn) -> Ints:
         size *= table.values.shape[a]
         number = number * table.values.shape[a] + table.cell[a](released.table.codes[name])
     outside = table.values.size / max(1, size)
-    rows = np.bincount(np.maximum(number, 0)) * (released.total / max(1, len(released.table)))
+    rows = np.bincount(np.maximum(number, 0), released.weight)
     told = rows[np.maximum(number, 0)] > TOLD * table.sd * outside**0.5
     return np.where(told & (number >= 0), number, -1)

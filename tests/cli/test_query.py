@@ -61,6 +61,13 @@ def test_several_queries_are_told_apart(dpsynth, transcript):
     assert (rows[1]["low"], rows[1]["note"]) == (None, "no interval: assumed, never measured: age and score")
 
 
+def test_csv_says_which_query_a_line_answers(dpsynth, transcript):
+    several = dpsynth("query", transcript, "count()", "count() by group", "--format", "csv").out
+    read = list(csv.DictReader(io.StringIO(several)))
+    assert [row["query"] for row in read] == ["count()", *["count() by group"] * 3]
+    assert "query" not in dpsynth("query", transcript, "count()", "--format", "csv").out
+
+
 def test_the_same_seed_gives_the_same_interval(dpsynth, transcript):
     runs = [dpsynth("query", transcript, "mean(score)", "--json", "--seed", seed).out for seed in (1, 1, 2)]
     assert runs[0] == runs[1] != runs[2]
@@ -106,6 +113,11 @@ def test_rows_of_persons_are_said_to_be_those_that_were_kept(dpsynth, people):
     assert dpsynth("release", spec).code == 0
     (row,) = json.loads(dpsynth("query", "out/people.transcript.arrow", "count()", "--json").out)
     assert row["note"] == "of at most 40 rows of each group"
+    (row,) = json.loads(
+        dpsynth("query", "out/people.transcript.arrow", "count()", "--population", "--json").out
+    )
+    assert (row["low"], row["high"]) == (None, None)
+    assert "rows of one group are not independent draws" in row["note"]
     assert abs(row["estimate"] - 120) < 100  # three groups of 40 rows; the noise has a deviation below 4
 
 

@@ -88,7 +88,7 @@ def test_a_column_that_repeats_others_has_no_coefficient():
     ("text", "problem"),
     [
         ("mean(pai)", "'pai' is not a declared column (did you mean 'pay'?)"),
-        ("mean(sex)", "mean needs numbers, and this is a text"),
+        ("mean(sex)", "mean needs numbers, and sex is a text"),
         ("count() by age, age, age", "the query has 64,000 groups; at most 10,000 are answered"),
         ("count() by pay", "pay has too many values for groups"),
         ("logistic: age ~ pay", "the outcome of a logistic regression has two values"),
@@ -98,3 +98,49 @@ def test_what_cannot_be_answered_is_refused(text, problem):
     with pytest.raises(UsageError) as refused:
         statistic(text, SPEC)
     assert problem in refused.value.happened
+
+
+DAYS = spec(
+    **{
+        "seen": {"type": "date", "bounds": ["2020-01-01", "2020-12-31"]},
+        "wind": {"type": "continuous", "bounds": [0, 18], "step": 0.5, "nullable": True},
+        "floor": {"type": "integer", "bounds": [0, 3000], "step": 100},
+        "hours-per-week": {"type": "integer", "bounds": [1, 99]},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("median(seen)", "a quantile needs numbers, and seen is a date"),
+        ("wind ~ seen", "a linear regression needs numbers, and seen is a date"),
+        ("median(seen + 1)", "a quantile needs numbers, and this is a date"),
+    ],
+)
+def test_a_refusal_names_the_column(text, problem):
+    with pytest.raises(UsageError) as refused:
+        statistic(text, DAYS)
+    assert problem in refused.value.happened
+
+
+def test_a_name_that_needs_backquotes_is_named_with_them():
+    for text, where in (("mean(hours-per-week)", None), ("count()", "hours-per-week > 40")):
+        with pytest.raises(UsageError) as refused:
+            statistic(text, DAYS, where)
+        assert "`hours-per-week`" in refused.value.next_step
+    with pytest.raises(UsageError, match="backquotes"):
+        statistic("count() by hours-per-week", DAYS)
+
+
+def test_numbers_of_few_values_are_groups():
+    own = statistic("count() by wind", DAYS)
+    assert [dict(key)["wind"] for key in own.keys[:3]] == ["0", "0.5", "1"]
+    assert len(own.keys) == 38  # 37 values, and missing
+    found = own({"wind": np.array([1, 1, 36, 37])})
+    assert {dict(key)["wind"]: n for key, n in zip(own.keys, found, strict=True) if n} == {
+        "0.5": 2, "18": 1, None: 1
+    }  # fmt: skip
+    floors = statistic("count() by floor", DAYS)
+    assert [dict(key)["floor"] for key in floors.keys[:2]] == ["0", "100"]
+    assert floors({"floor": np.array([1, 30])})[[1, 30]].tolist() == [1, 1]

@@ -395,6 +395,8 @@ def test_a_query_says_that_it_is_about_the_rows_that_were_kept(dpsynth, visits):
     ran = dpsynth("query", "out/visits.transcript.arrow", "count() by sex", "--json")
     assert ran.code == 0, ran.err
     assert ran.out.count("of at most 3 rows of each pid") == 2
+    refused = dpsynth("replicates", "out/visits.transcript.arrow", "-m", 2, "-o", "r.csv")
+    assert (refused.code, "rows of each pid together" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(
