@@ -68,7 +68,7 @@ def test_a_free_number_of_rows_is_found_where_units_are_replaced(one_pair, monke
     """The broken twin: n taken for public under replace_one, although a unit may have fewer rows."""
     one_pair(6)
     monkeypatch.setattr(runs, "open_curator", broken.curator_with(broken.exact_total))
-    seen = found("replace_one", 300, 2)
+    seen = found("replace_one", 1200, 2)
     assert "replaced by none" in seen.pair
     assert not seen.holds
 
