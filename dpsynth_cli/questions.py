@@ -181,7 +181,17 @@ class UnitSizes:
     edges: tuple[int, ...]
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
+@dataclass(frozen=True)
+class OpenLabels:
+    """The labels of a column, whatever they are, whose noisy number of rows reaches a threshold: so high that
+    one of a single row (or unit) does with probability at most `delta`. Answered by `labels.packed`."""
+
+    column: str
+    delta: Fraction
+
+
+Sums: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
+Statistic: TypeAlias = Sums | OpenLabels
 
 
 @dataclass(frozen=True)

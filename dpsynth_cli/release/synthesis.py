@@ -105,7 +105,8 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
+        privacy = spec.privacy
+        found = find(ask, declared, spec.domain, privacy.share_of_search, spec.sought, privacy.apart)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -179,7 +180,7 @@ def compose(
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
-        public["found"] = found_columns(outcome.found)
+        public["found"] = found_columns(outcome.found, outcome.charges)
     if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dpsynth_cli.domain import Column, Impossible
+from dpsynth_cli.labels import plain
 from dpsynth_cli.relations import impossible
 from dpsynth_cli.relations.declared import as_declared, misfit
 from dpsynth_cli.relations.facts import Typing
@@ -16,7 +17,7 @@ from dpsynth_cli.relations.language import parse
 from dpsynth_cli.relations.nodes import Expression, Name, names
 from dpsynth_cli.relations.relations import Computed, Relations, Rule, declared_facts
 from dpsynth_cli.relations.tables import lookup
-from dpsynth_cli.spec.reader import Reader, did_you_mean, plain
+from dpsynth_cli.spec.reader import Reader, did_you_mean
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES, TABLES
 from dpsynth_cli.spec.yaml_nodes import Items, Keys, Mistake, Node, Place, Scalar, as_plain, dotted, shortened
 

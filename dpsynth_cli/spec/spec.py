@@ -241,7 +241,7 @@ def _read(
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private, any(column.private for column in columns))
+    privacy = read_privacy(document, name, private, columns)
     check_units(document, privacy.unit, declared, fillers, stated, mechanism)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
