@@ -123,7 +123,9 @@ def _outlined(ask: Ask, declare: Declare, omega: Domain, share: Fraction, delta:
     return Found(domain, spent, _facts(searches, spent), _notes(searches))
 
 
-def first_looks(omega: Domain, share: Fraction, delta: Fraction) -> tuple[dict[str, Question], float]:
+def first_looks(
+    omega: Domain, share: Fraction, delta: Fraction = Fraction(0)
+) -> tuple[dict[str, Question], float]:
     """What is asked first, by column, and the probability that each answer may fail with."""
     searches, failure = _searches(omega, outer(omega), share)
     own = delta / max(1, sum(search.column.open for search in searches))
@@ -203,10 +205,17 @@ def _facts(searches: Sequence[_Search], spent: Fraction) -> dict[str, Any]:
 
 
 def _notes(searches: Sequence[_Search]) -> tuple[str, ...]:
-    unsure = [search.column.name for search in searches if not search.sure]
-    if not unsure:
-        return ()
-    return (
-        f"nothing of {', '.join(unsure)} stood above the noise: what was found there is a guess, or only "
-        "the other category. State bounds or categories by public knowledge, or raise privacy.search.",
-    )
+    notes = []
+    for open_, what in (
+        (False, "what was found there is a guess"),
+        (True, "no label was found, and all rows are of the other category"),
+    ):
+        unsure = [
+            search.column.name for search in searches if not search.sure and search.column.open == open_
+        ]
+        if unsure:
+            notes.append(
+                f"nothing of {', '.join(unsure)} stood above the noise: {what}. State bounds or categories "
+                "by public knowledge, or raise privacy.search."
+            )
+    return tuple(notes)
