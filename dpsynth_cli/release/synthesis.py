@@ -19,6 +19,8 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
+from dpsynth_cli.mechanisms.determined import SHARE as DETERMINED
+from dpsynth_cli.mechanisms.determined import rest_of, with_determined
 from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
@@ -131,13 +133,18 @@ def run(
 
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
-    """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
+    """The mechanism's, for a share of the budget; of a part of that its rows have units again, of another the
+    columns that others determine."""
+    pairs = spec.stated.looked_up
     of_units = share * UNITS if spec.unit_key else Fraction(0)
-    share -= of_units
-    own = ask if share == 1 else part_of(ask, share)
-    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
+    of_tables = share * DETERMINED if pairs else Fraction(0)
+    share -= of_units + of_tables
+    own, omega = ask if share == 1 else part_of(ask, share), rest_of(spec.domain, pairs)
+    model = spec.keeper.model(spec.mechanism.run(own, omega, spec.params, spec.split))
     if spec.unit_key:
-        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
+        model = with_units(ask, omega, model, of_units, spec.unit_key.name)
+    if pairs:
+        model = with_determined(ask, spec.domain, pairs, model, of_tables)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -231,7 +238,8 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
 def w1_bound(spec: Spec, rows: float) -> Bound | None:
     """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
     privacy = spec.privacy
-    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
+    searched = any(column.private for column in spec.domain) or bool(spec.stated.looked_up)
+    paid_for_more = spec.evaluation.epsilon is not None or searched
     if privacy.delta is not None or privacy.unit is not None or paid_for_more:
         return None
     epsilon = float(spec.privacy.budget)

@@ -15,6 +15,7 @@ from typing import Any
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.fillers import Filler, all_columns
+from dpsynth_cli.mechanisms.determined import rest_of
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
@@ -263,7 +264,8 @@ def _read(
     if mechanism and not any(
         m.path in shaky or m.path.startswith(("columns.", "mechanism.", "derive", "rules")) for m in mistakes
     ):
-        mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        modelled = rest_of(domain, stated.looked_up)
+        mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(modelled, params)]
         keeper, none_left = keeper_of(stated.relations, domain)
         none_left += [
             f"rules.impossible leaves no row that has {said} in {name}; leave that out of the column's "

@@ -12,6 +12,7 @@ from dpsynth_cli.spec.privacy import PRIVACY
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relations import Stated
 from dpsynth_cli.spec.unit import UNIT, ProtectedUnit, restored_unit
+from dpsynth_cli.spec.yaml_nodes import dotted
 
 
 def check_units(
@@ -26,6 +27,9 @@ def check_units(
     if unit is not None:
         for fault in _unit_faults(unit, columns, fillers, mechanism):
             document.section(PRIVACY).note(UNIT.name, fault)
+    wrong = any(mistake.path.startswith(dotted(PRIVACY.name, UNIT.name)) for mistake in document.mistakes)
+    if unit is None and wrong:
+        return  # what it would be is not known
     for name, fault in _of_unit_faults(columns, restored_unit(unit, fillers) is not None, stated):
         document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
 
