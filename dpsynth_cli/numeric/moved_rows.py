@@ -35,10 +35,13 @@ ABSOLUTE = math.sqrt(2 / math.pi)  # mean of |x| over the standard deviation, of
 
 @dataclass(frozen=True)
 class Moved:
-    """Rows times distance: of the rows that noise moves between cells, and of all rows inside their cell."""
+    """Rows times distance: of the rows that noise moves between cells, of all rows inside their cell of the
+    last level that is looked at, and of rows that the estimates lack."""
 
     between: float
     inside: float
+    level: int
+    lacking: float = 0.0
 
 
 def moved_rows(
@@ -47,29 +50,33 @@ def moved_rows(
     mass: Floats,
     diameters: Sequence[Floats],
     drawn: float = 1.0,
+    lacking: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Moved:
     """All of the formula but its first term, for the best choice of levels.
 
     By level: estimates of the counts, their variances, the cells' diameters. `mass` is of the leaves; `drawn`
-    rows are drawn for each of it.
+    rows are drawn for each of it. Where estimates are too small: how many rows all cells of each level are
+    `lacking` together, and what was to be expected of that.
 
     >>> flat = [np.array([9.0]), np.array([5.0, 4.0])]
     >>> moved_rows(flat, [np.zeros(1), np.zeros(2)], flat[1], [np.ones(1), np.array([0.5, 0.5])])
-    Moved(between=0.0, inside=4.5)
+    Moved(between=0.0, inside=4.5, level=1, lacking=0.0)
     """
     masses = pyramid(mass)
     deepest = min(len(masses) - 1, DEEPEST)
     total = float(masses[0][0])
-    steps = _steps([2 * ABSOLUTE * np.sqrt(v) for v in variances[: deepest + 1]], diameters)
+    lack, expected = lacking if lacking is not None else ([0.0] * len(masses), [0.0] * len(masses))
+    steps = _steps([2 * ABSOLUTE * np.sqrt(v) for v in variances[: deepest + 1]], expected, diameters)
     chain = _shortest(steps, [total * float(d.mean()) for d in diameters[: deepest + 1]])
-    between = 0.0
+    between = lacked = 0.0
     for above, level in pairwise(chain):
         due = masses[level] * drawn
         rounding = 2 * (due - np.floor(due)) * (np.ceil(due) - due) / drawn
         off = np.abs(estimates[level] - masses[level]) + ABSOLUTE * np.sqrt(variances[level]) + rounding
         between += _inside(off, level - above, diameters[above])
+        lacked += lack[level] / 2 * float(diameters[above].max())
     last = chain[-1]
-    return Moved(between, float(masses[last] @ diameters[last]))
+    return Moved(between, float(masses[last] @ diameters[last]), last, lacked)
 
 
 def _inside(off: Floats, times: int, diameters: Floats) -> float:
@@ -77,10 +84,14 @@ def _inside(off: Floats, times: int, diameters: Floats) -> float:
     return float(off.reshape(len(diameters), 1 << times).sum(axis=1) @ diameters) / 2
 
 
-def _steps(off: Sequence[Floats], diameters: Sequence[Floats]) -> list[list[float]]:
+def _steps(off: Sequence[Floats], lacking: Sequence[float], diameters: Sequence[Floats]) -> list[list[float]]:
     """What it costs to go from each level to each below."""
     return [
-        [_inside(off[level], level - above, diameters[above]) for above in range(level)]
+        [
+            _inside(off[level], level - above, diameters[above])
+            + lacking[level] / 2 * float(diameters[above].max())
+            for above in range(level)
+        ]
         for level in range(len(off))
     ]
 

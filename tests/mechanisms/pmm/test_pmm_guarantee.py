@@ -114,3 +114,29 @@ def test_a_release_that_keeps_rules_has_no_bound(dpsynth, tmp_path):
     checked = dpsynth("check", "spec.yaml", "--runs", "0", "--json")
     assert checked.code == 0, checked.err
     assert checked.json["prediction"]["bounds"] == []
+
+
+def test_its_term_for_noise_is_what_noise_does_to_a_lattice_without_empty_cells():
+    """There the closest measure is nearly the noisy one, so that W1 is the size of the noise alone."""
+    omega, n = Domain(HOSTILE["ordinal"], "replace_one"), 900
+    codes = {"a": np.repeat(np.arange(9), n // 9)}
+    found, terms = [], []
+    for seed in range(20):
+        ask, *_ = asking(codes, omega, 1.0)
+        model = psmm.run(ask, omega, psmm.Params(), psmm.MECHANISM.stages)
+        found.append(w1(omega, codes, drawn(model, n, seed)))
+        terms.append(model.bound(n).terms["noise"])
+    assert 0.5 < np.mean(found) / np.mean(terms) < 1.5  # 0.7 to 0.95 was seen
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+def test_its_term_for_rows_is_what_sizes_of_classes_are_off_by(neighbours):
+    omega, n = Domain((*HOSTILE["continuous"], CLASS), neighbours, strata="k"), 300
+    codes = {"x": np.full(n, 7), "k": np.arange(n) % 3}
+    off, terms = [], []
+    for seed in range(20):
+        ask, *_ = asking(codes, omega, 0.5)
+        model = pmm.run(ask, omega, pmm.Params(), pmm.MECHANISM.stages)
+        off.append(np.abs(np.bincount(drawn(model, model.total, seed)["k"], minlength=3) - n / 3).sum())
+        terms.append(model.bound(model.total).terms["number_of_rows"] * model.total)
+    assert np.mean(off) <= np.mean(terms) < 20 * np.mean(off)
