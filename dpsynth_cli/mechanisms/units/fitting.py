@@ -17,7 +17,7 @@ from dpsynth_cli.mechanisms.units.pool import Pool, unit_cells
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
-TRIED = 2**13  # rows of units that are drawn in a round
+TRIED = 4  # rows to choose from for each row of a unit that is drawn in a round
 ROOMY = 2  # rows of a pool for each cell of leads, on average, at least
 ROUNDS, MORE_ROUNDS = 8, 5  # before changes within cells are known, and after
 GENTLY = 0.5  # the part of what is missing that a round gives, where several tables are about the same
@@ -81,7 +81,9 @@ class _Fit:
         rng = np.random.default_rng(1)
         changed = None if watched is None else {name: list[tuple[Ints, Ints]]() for name in watched}
         walk = Walk(self.pool, self.follow, rng, changed=changed)
-        walk.rows(*self.heads.drawn(self.pool.codes, max(1, int(TRIED / self.heads.mean)), rng))
+        walk.rows(
+            *self.heads.drawn(self.pool.codes, max(1, int(self.pool.rows / TRIED / self.heads.mean)), rng)
+        )
         return walk
 
     def round(self) -> None:
@@ -114,11 +116,20 @@ def _leads(
     rows enough for each combination."""
     unit = unit_cells(codes, own)
     found, cells = list[Link](), int(unit.max(initial=0)) + 1
-    for link in sorted(links, key=lambda link: -near[link.column.name].information):
-        if link.axis is not None and cells * link.shape[1] * ROOMY <= len(unit):
+    for link in sorted(links, key=lambda link: -_worth(link, near[link.column.name], codes)):
+        if cells * link.many * ROOMY <= len(unit):
             found.append(link)
-            cells *= link.shape[1]
+            cells *= link.many
     return tuple(found)
+
+
+def _worth(link: Link, table: Told, codes: Mapping[str, Ints]) -> float:
+    """How much is told of what comes after by what was before."""
+    if link.axis is not None:
+        return table.information
+    part = np.bincount(codes[link.column.name]) / max(1, len(codes[link.column.name]))
+    chance, same = float(part @ part), float(table.after[0, 1])  # that it is the same
+    return float(table.trust[0, 0] * same * np.log(max(same, 1e-9) / max(chance, 1e-9)))
 
 
 def _after(seen: Floats, like: Told) -> Floats:

@@ -48,12 +48,10 @@ class Heads:
 
     def drawn(self, codes: Mapping[str, Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """So many units, in any order: the row that each begins with, and how many it has."""
-        weights = self.weights(codes)
-        upto = np.cumsum(weights.ravel())
+        upto = np.cumsum(self.weights(codes).T)  # even over sizes, and over rows next to each other
         at = (np.arange(count) + rng.random()) / max(1, count) * upto[-1]
-        row, group = np.divmod(
-            np.minimum(np.searchsorted(upto, at, side="right"), len(upto) - 1), len(self.units)
-        )
+        place = np.minimum(np.searchsorted(upto, at, side="right"), len(upto) - 1)
+        group, row = np.divmod(place, len(upto) // len(self.units))
         least, widths = np.asarray(self.edges[:-1]) + 1, np.diff(self.edges)
         size = least[group] + (rng.random(count) * widths[group]).astype(np.int64)
         order = rng.permutation(count)

@@ -44,6 +44,11 @@ class Link:
         """Cells before, cells after."""
         return (1, 4) if self.axis is None else (len(self.axis.edges) - 1,) * 2
 
+    @property
+    def many(self) -> int:
+        """How many states there are."""
+        return self.column.codes if self.axis is None else self.shape[1]
+
     def unweighed(self) -> Link:
         """The same, with weights to be found."""
         cells = self.shape[0] * self.shape[1]

@@ -24,7 +24,7 @@ from dpsynth_cli.questions import Ask, Bins, Block, Cells, Ints, Model, Question
 from dpsynth_cli.shares import divide
 
 OF_SIZES = Fraction(1, 5)  # of the share: for how many rows units have, and when they begin
-SMALLEST = 2**15  # rows of the model that are chosen from
+FEWEST, SMALLEST = 2**12, 2**15  # rows of the model that are chosen from: eight for each row, in between
 
 
 def with_order(
@@ -35,7 +35,7 @@ def with_order(
     assert omega.unit_rows is not None
     assert omega.unit_order is not None
     time, own = omega[omega.unit_order], tuple(column for column in omega if column.of == "unit")
-    looked_at = first_rows(model, omega, SMALLEST if model.total > 0 else 0)
+    looked_at = first_rows(model, omega, _rows_to_choose_from(model) if model.total > 0 else 0)
     axes = [*(axis_of(column, looked_at[column.name]) for column in own), _times(time, looked_at[time.name])]
     edges = size_edges(omega.unit_rows)
     shares = divide(share * OF_SIZES, [1.0] * len(axes))
@@ -61,6 +61,10 @@ def with_order(
     return replace(model, draw=draw, facts=model.facts | facts)
 
 
+def _rows_to_choose_from(model: Model) -> int:
+    return min(max(8 * model.total, FEWEST), SMALLEST)
+
+
 def _times(column: Column, codes: Ints) -> Bins:
     """Cells of time: each alone where there are few, else parts of the model's rows."""
     if column.size <= CATEGORIES:
@@ -75,8 +79,8 @@ def _drawing(model: Model, heads: Heads, follow: Follow, name: str) -> Callable[
         first = 0
         for block in gathered(model.draw(rows, rng)):
             count, chosen_from = len(next(iter(block.values()))), block
-            if count < SMALLEST:
-                others = list(model.draw(SMALLEST, np.random.default_rng(more)))
+            if count < _rows_to_choose_from(model):
+                others = list(model.draw(_rows_to_choose_from(model), np.random.default_rng(more)))
                 chosen_from = joined([block, *others])
             pool = Pool(chosen_from, follow.own, follow.time.name, follow.leads)
             for made, number in _units(pool, heads, follow, count, own):

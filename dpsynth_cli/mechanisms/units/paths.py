@@ -153,7 +153,7 @@ class Walk:
             return score
 
         for link, counts in zip(self.pool.leads, self.pool.counts, strict=True):
-            states, before = link.shape[1], link.states(now[link.column.name])
+            states, before = link.many, link.states(now[link.column.name])
             score = weighed(link, np.arange(states)[None], counts[cell])
             upto = np.cumsum(np.exp(score - score.max(axis=1, keepdims=True)), axis=1)
             at = even([cell, before], self.rng) * upto[:, -1]

@@ -27,7 +27,7 @@ class Pool:
             Floats
         ] = []  # logarithms: a row for each cell so far, by the state of the next lead
         for link in leads:
-            states, cells = link.shape[1], int(cell.max(initial=0)) + 1
+            states, cells = link.many, int(cell.max(initial=0)) + 1
             if self.counts:
                 cells = self.counts[-1].size
             cell = cell * states + link.states(np.asarray(block[link.column.name]))
