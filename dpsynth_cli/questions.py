@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.bounds import Bound, no_bound
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -275,7 +277,8 @@ class Model:
 
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
     the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
-    outputs that follow from the answers, by name, made when somebody wants them.
+    outputs that follow from the answers, by name, made when somebody wants them. `bound` says what is known
+    of W1 from the answers, for so many rows that are drawn.
     """
 
     total: int
@@ -283,6 +286,7 @@ class Model:
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     exports: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict, repr=False)
+    bound: Callable[[int], Bound | None] = field(default=no_bound, repr=False)
 
 
 def as_json(word: Any) -> Any:
