@@ -183,7 +183,26 @@ class UnitSizes:
     edges: tuple[int, ...]
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
+@dataclass(frozen=True)
+class UnitPairs:
+    """How many pairs of two rows of one unit are in each cell: the product of the cells of the row before, of
+    the row after, and of changes, the last fastest. Rows of a unit are in the order of time.
+
+    The row before is the one that the row after follows; with `far` the first of those that follow one
+    another, and then the row after is the third or a later one. A change is the code after less the code
+    before (`changes.py`). Of each unit at most `most` pairs
+    are counted, which its own rows and a secret choose. A sum over pairs.
+    """
+
+    before: tuple[Bins, ...]
+    after: tuple[Bins, ...]
+    change: tuple[Bins, ...]
+    most: int
+    far: bool = False
+
+
+OfUnits: TypeAlias = UnitSizes | UnitPairs  # not sums over rows
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | OfUnits
 
 
 @dataclass(frozen=True)

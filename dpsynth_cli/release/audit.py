@@ -43,6 +43,7 @@ ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
+IN_ORDER = " They follow one another in the order of {order}."
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
     "replace_one": "replacing any one row of any push by another, of the same or of another push,",
@@ -85,6 +86,8 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         unit = f"one unit, all rows of one {column}"
         change = UNITS[privacy.neighbours].format(column=column)
         explained = ONE_UNIT.format(column=column, rows=rows)
+        if privacy.unit.order is not None:
+            explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
     kind = (
         f"{epsilon}-differentially private"

@@ -21,8 +21,9 @@ from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
-from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
+from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
+from dpsynth_cli.mechanisms.units.shares import of_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
@@ -131,12 +132,14 @@ def run(
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
     """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
-    of_units = share * UNITS if spec.unit_key else Fraction(0)
-    share -= of_units
+    unit_share = share * of_units(spec.domain) if spec.unit_key else Fraction(0)
+    share -= unit_share
     own = ask if share == 1 else part_of(ask, share)
     model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
-    if spec.unit_key:
-        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
+    if spec.unit_key and spec.domain.unit_order is not None:
+        model = with_order(ask, spec.domain, model, unit_share, spec.unit_key.name, spec.stated.bound)
+    elif spec.unit_key:
+        model = with_units(ask, spec.domain, model, unit_share, spec.unit_key.name)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
