@@ -9,7 +9,8 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.questions import Misfit, OpenLabels, Question, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Misfit, OpenLabels, Question
 from dpsynth_cli.trusted.core.accountant import Accountant, Currency, Price, price
 from dpsynth_cli.trusted.core.checks import check_question
 from dpsynth_cli.trusted.core.sensitivity import Sensitivity, is_free, largest_value, sensitivity

@@ -23,6 +23,7 @@ from dpsynth_cli.questions import (
     Statistic,
     Sums,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -57,9 +58,10 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     """
     if isinstance(question.statistic, RowScores):
         return _row_scores(question.statistic)
-    # A unit is counted once: in one cell and at one size, or at one label.
-    if isinstance(question.statistic, UnitSizes | OpenLabels):
-        return Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+    # A unit is counted once, in one cell and at one size, or at one label; its pairs at most so many times.
+    if isinstance(question.statistic, UnitSizes | UnitPairs | OpenLabels):
+        one = Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+        return one.times(question.statistic.most) if isinstance(question.statistic, UnitPairs) else one
     if omega.unit_rows is None:
         return _of_one_row(question, omega)
     if isinstance(question.statistic, Total) and question.by is None:  # rows replaced do not change it
@@ -70,7 +72,7 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
 def _of_one_row(question: Question, omega: Domain) -> Sensitivity:
     """By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another."""
-    assert not isinstance(question.statistic, RowScores | UnitSizes | OpenLabels)
+    assert not isinstance(question.statistic, RowScores | UnitSizes | UnitPairs | OpenLabels)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
@@ -104,7 +106,7 @@ def largest_value(statistic: Statistic) -> int:
 
 
 def _largest_entry(statistic: Sums) -> int:
-    """The most that one row, or unit, adds to one integer of the sum."""
+    """The most that one row, unit or pair adds to one integer of the sum."""
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)

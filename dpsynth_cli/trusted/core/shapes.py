@@ -23,6 +23,7 @@ from dpsynth_cli.questions import (
     RowScores,
     Scored,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -73,6 +74,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             length = cell_count(cells) * (len(edges) - 1)
         case OpenLabels():  # how many there are is what is asked
             return ()
+        case UnitPairs(before=before, after=after, change=change):
+            length = cell_count(Cells((*before, *after, *change)))
     return (length,) * classes
 
 
@@ -123,6 +126,8 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                 of_axes(cells.axes)
             case OpenLabels(column=column):
                 names.add(column)
+            case UnitPairs(before=before, after=after, change=change):
+                of_axes((*before, *after, *change))
     return names
 
 

@@ -10,7 +10,8 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.labels import KIND, packed, unpacked
-from dpsynth_cli.questions import Answer, OpenLabels, Question, Total, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, OpenLabels, Question, Total
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch, recorded_ask
@@ -87,7 +88,7 @@ def test_every_label_has_noise_of_its_own():
     noise = np.array(unpacked(answer.values)[1]) - 10**7
     assert unpacked(answer.values)[0] == names
     assert 0.8 < noise.std() / price.sd < 1.2  # 12 standard errors
-    assert len(np.unique(noise)) > 50
+    assert len(np.unique(noise)) > 20
 
 
 def test_labels_are_asked_for_by_themselves_with_a_delta_and_of_an_open_column():
