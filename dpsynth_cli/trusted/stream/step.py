@@ -18,6 +18,7 @@ from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
+from dpsynth_cli.trusted.rows.unit_rows import Kept
 from dpsynth_cli.trusted.stream.blocks import close_release, open_release, outside
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
 from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
@@ -47,7 +48,7 @@ class Stream:
 
 
 def read_batch(
-    scan: Scan,
+    scan: Scan | Kept,
     stream: Stream,
     progress: Callable[[int], None] = lambda done: None,
     counted: Problems | None = None,
