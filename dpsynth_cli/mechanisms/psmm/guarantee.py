@@ -96,7 +96,7 @@ def by_answers(classes: Sequence[Settled], noise: str, sd: float, total: float, 
     if N < 1 or rows < 1 or sum(effort(lattice)[0] for lattice in lattices) > SECONDS:
         return None
     rng = np.random.default_rng(0)
-    off = {lattice: _mean_off(lattice, noise, sd, total, rng) for lattice in lattices}
+    off = {lattice: mean_off(lattice, noise, sd, total, rng) for lattice in lattices}
     moved = sum(one.distance + off[one.lattice] + one.levelled for one in classes)
     inside = sum(of_a_cell(one.lattice, one.widths) * float(one.tau.sum()) for one in classes)
     due = np.concatenate([one.tau for one in classes]) * (rows / N)
@@ -104,10 +104,10 @@ def by_answers(classes: Sequence[Settled], noise: str, sd: float, total: float, 
     return Bound.of_terms(OURS, noise=moved / N, cells=inside / N, rounding=rounding / rows)
 
 
-def _mean_off(lattice: Lattice, noise: str, sd: float, total: float, rng: np.random.Generator) -> float:
+def mean_off(lattice: Lattice, noise: str, sd: float, total: float, rng: np.random.Generator) -> float:
     """The mean of size + |D| diam, with four standard errors."""
     found = []
-    for _ in range(_draws(effort(lattice)[0])):
+    for _ in range(DRAWS[0]):
         drawn = _noise(noise, sd, lattice.size, rng)
         more = 0
         if total > 0:
