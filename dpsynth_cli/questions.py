@@ -285,6 +285,23 @@ def as_json(word: Any) -> Any:
     return word
 
 
+def of_json(word: Any) -> Any:
+    """A question of sums again from its JSON: the inverse of `as_json`.
+
+    >>> of_json(as_json(Question("n", Total(), Fraction(1, 20)))) == Question("n", Total(), Fraction(1, 20))
+    True
+    """
+    if isinstance(word, dict):
+        parts = {name: of_json(part) for name, part in word.items() if name != "kind"}
+        if "share" in parts:
+            parts["share"] = Fraction(parts["share"])
+        return SUMS[word["kind"]](**parts)
+    return tuple(map(of_json, word)) if isinstance(word, list) else word
+
+
+SUMS = {kind.__name__: kind for kind in (Question, Total, CellCounts, Gram, Cells, Halves, Bins, Scored)}
+
+
 def about(question: Any, answer: Answer) -> dict[str, Any]:
     """All of an answer but its values, as JSON."""
     return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Answer, Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
 
+if TYPE_CHECKING:
+    from dpsynth_cli.mechanisms.online.tables import Plan
+
 FLATTEST = 4  # halvings of the tree of a stream with hardly an event
 SLACK = 2  # a level may be so much deeper than the events that are new would have it, and has a share
 FEW = 4  # splits of a level
@@ -44,8 +47,9 @@ DEEPEST = 20  # of sparse counting, which keeps counters for every node
 @dataclass(frozen=True)
 class Params:
     algorithm: str = parameter(
-        "blocks", "running counts of everything so far, or the paper's sparse counting",
-        choices=("blocks", "sparse"),
+        "blocks", "running counts of a tree (up to five columns) or of the tables of `joint` (any number), "
+        "or the paper's sparse counting",
+        choices=("blocks", "joint", "sparse"),
     )  # fmt: skip
     releases_per_doubling: int = parameter(
         8, "R, releases while the clock doubles (it counts events if arrivals are public, else pushes); with "
@@ -164,6 +168,16 @@ def _divided(pair: consistency.Siblings) -> Floats:
     return consistency.clipped(pair) if len(pair.parent) < FEW else consistency.posterior(pair)
 
 
+# --- tables of mixed columns ---------------------------------------------------------------------------
+
+
+def epoch_plan(omega: Domain, split: Mapping[str, float]) -> Plan:
+    """What is public of an epoch of `algorithm: joint`."""
+    from dpsynth_cli.mechanisms.online.tables import plan_for  # takes long to import
+
+    return plan_for(omega, split["total"], split["counts"])
+
+
 # --- sparse counting ---------------------------------------------------------------------------------
 
 
@@ -206,6 +220,10 @@ def sparse_questions(r: int, omega: Domain, params: Params) -> list[Question]:
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     """What the first release asks: for `dpsynth check`. A stream is released by `dpsynth stream`."""
+    if params.algorithm == "joint":
+        from dpsynth_cli.mechanisms.online import tables
+
+        return tables.first_release(ask, epoch_plan(omega, split))
     if params.algorithm == "blocks":
         model = snapshot(ask_release(ask, omega, params, split), omega)
         notes = (
@@ -222,9 +240,14 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
+    if params.algorithm == "joint":
+        return _fits_joint(omega, params)
     problems = []
     if not 1 <= len(omega.columns) <= 5:
-        problems.append(f"online takes 1 to 5 columns, not {len(omega.columns)}")
+        problems.append(
+            f"online takes 1 to 5 columns by a tree, not {len(omega.columns)}; set mechanism.algorithm to "
+            "joint"
+        )
     if omega.strata:
         problems.append("online takes no strata: its tree has the label like any other column")
     if params.arrivals == "public" and omega.neighbours != "replace_one":
@@ -240,10 +263,25 @@ def fits(omega: Domain, params: Params) -> list[str]:
     return problems
 
 
+def _fits_joint(omega: Domain, params: Params) -> list[str]:
+    from dpsynth_cli.mechanisms import joint
+
+    problems = joint.fits(omega, joint.Params())
+    if omega.neighbours != "add_remove":
+        problems.append(
+            "mechanism.algorithm is joint, whose tables are counted under add_remove; set "
+            "privacy.neighbours to that"
+        )
+    return problems
+
+
 MECHANISM = Mechanism(
     name="online",
     summary="snapshots of a stream for ever on one budget: a tree of running counts",
-    suits="1 to 5 columns that arrive over time: `dpsynth stream`, not `dpsynth release`",
+    suits=(
+        "a table that grows: `dpsynth stream`, not `dpsynth release`; 1 to 5 columns by a tree, more with "
+        "`algorithm: joint`"
+    ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Online Differentially Private Synthetic Data Generation. "
         "IEEE Transactions on Privacy 2024, Algorithms 10 to 12"
