@@ -286,7 +286,7 @@ def as_json(word: Any) -> Any:
 
 
 def of_json(word: Any) -> Any:
-    """A question of sums again from its JSON: the inverse of `as_json`.
+    """A question again from its JSON: the inverse of `as_json`, for what a stream asks.
 
     >>> of_json(as_json(Question("n", Total(), Fraction(1, 20)))) == Question("n", Total(), Fraction(1, 20))
     True
@@ -295,11 +295,13 @@ def of_json(word: Any) -> Any:
         parts = {name: of_json(part) for name, part in word.items() if name != "kind"}
         if "share" in parts:
             parts["share"] = Fraction(parts["share"])
-        return SUMS[word["kind"]](**parts)
+        return STREAMED[word["kind"]](**parts)
     return tuple(map(of_json, word)) if isinstance(word, list) else word
 
 
-SUMS = {kind.__name__: kind for kind in (Question, Total, CellCounts, Gram, Cells, Halves, Bins, Scored)}
+STREAMED = {
+    kind.__name__: kind for kind in (Question, Total, CellCounts, Gram, Misfit, Cells, Halves, Bins, Scored)
+}
 
 
 def about(question: Any, answer: Answer) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from dpsynth_cli.release.stream_published import (
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
-from dpsynth_cli.release.stream_step import advance, read
+from dpsynth_cli.release.stream_step import advance, read_batch
 from dpsynth_cli.release.stream_window import window_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
@@ -105,7 +105,9 @@ def push(
                 if ledger.state(state.stream_id) == "reserved" and not rehearse:
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
-                rows = read(scan, spec, state, lambda done: progress("reading", done, scan.size), counted)
+                rows = read_batch(
+                    scan, spec, state, lambda done: progress("reading", done, scan.size), counted
+                )
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             if isinstance(error.__context__, FileNotFoundError):

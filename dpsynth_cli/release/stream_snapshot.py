@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.search.find import Found
@@ -22,7 +24,7 @@ from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.stream.release_prices import NOISE, release_bill, sd_of
 from dpsynth_cli.trusted.stream.state import StreamState
-from dpsynth_cli.trusted.stream.table_counters import length_of, table_sd, tables_bill
+from dpsynth_cli.trusted.stream.table_prices import length_of, table_sd, tables_bill
 
 SPARSE = "sparse_counting"  # the noise of its answers, by name
 Answers = Sequence[tuple[Any, Answer]]  # questions as JSON, and their answers
@@ -41,6 +43,30 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     facts |= {name: value for name, value in stream.items() if name.startswith("since_")}
     found = Found(spec.domain, Fraction(0))
     return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
+
+
+def measured(spec: Spec, transcript: Transcript, outcome: Outcome) -> list[tuple[Question, Answer]]:
+    """The counts of a snapshot and their questions: of a window, where it is of one. Of several epochs only
+    the columns, which all of them count in the same cells; their errors are independent."""
+    answers = [answer for _, answer in transcript.answers]
+    questions = [one.question for one in outcome.charges]
+    epochs = transcript.header["stream"].get("epochs")
+    if epochs is None:
+        return list(zip(questions, answers[-len(questions) :], strict=True))
+    ends = np.cumsum([choice + counted for choice, counted in epochs])
+    each = [answers[end - counted : end] for end, (_, counted) in zip(ends, epochs, strict=True)]
+    questions = [question for question in questions if not isinstance(question.statistic, Misfit)]
+    if len(each) == 1:
+        return list(zip(questions, each[0], strict=True))
+    first = len(online.epoch_plan(spec.domain, spec.split).first)
+    same = zip(*(counts[:first] for counts in each), strict=True)
+    return list(zip(questions[:first], map(_added, same), strict=True))
+
+
+def _added(answers: Sequence[Answer]) -> Answer:
+    """The same counts of several epochs."""
+    values = np.sum([answer.values for answer in answers], axis=0)
+    return replace(answers[0], values=values, sd=sum(answer.sd**2 for answer in answers) ** 0.5)
 
 
 def header_of(state: StreamState) -> dict[str, Any]:

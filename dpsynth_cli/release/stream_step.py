@@ -32,7 +32,7 @@ from dpsynth_cli.trusted.stream.step import (
     epoch_of,
     measure_mixed,
     measure_release,
-    read_batch,
+    read_leaves,
     read_mixed,
 )
 
@@ -52,14 +52,14 @@ def stream_of(spec: Spec) -> Stream:
     )
 
 
-def read(
+def read_batch(
     scan: Scan, spec: Spec, state: StreamState, progress: Callable[[int], None], counted: Problems
 ) -> Batch:
     """The raw counts of a batch, or its rows."""
     stream = stream_of(spec)
     if spec.params.algorithm == "joint":
         return read_mixed(scan, stream, _epoch(state, spec, stream), progress, counted)
-    return read_batch(scan, stream, progress, counted)
+    return read_leaves(scan, stream, progress, counted)
 
 
 def advance(state: StreamState, spec: Spec, rows: Batch, batch_id: str, day: str) -> bool:

@@ -25,7 +25,7 @@ from dpsynth_cli.mechanisms.joint.frame import Frame, with_rules
 from dpsynth_cli.mechanisms.joint.ladder import Ladder, ladder
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
-from dpsynth_cli.mechanisms.joint.survey import gap_noise
+from dpsynth_cli.mechanisms.joint.survey import gap_noise, is_gaussian
 from dpsynth_cli.mechanisms.online.columns import column_questions, marginals_of, plans_for
 from dpsynth_cli.mechanisms.shared.attributes import attribute
 from dpsynth_cli.mechanisms.shared.oneway import Marginal, spike_question, with_spikes
@@ -35,13 +35,20 @@ from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Answer, Ask, Asking, Bins, Block, CellCounts, Cells, Misfit, Model, Question
 from dpsynth_cli.shares import divide
 
-COLUMNS, SPIKES, LOOKS, LINKS, PAIRS = 0.22, 0.02, 0.06, 0.27, 0.43  # of the share of counts
-READY = 0.04  # noise of a pair's gap, as a part of the rows, at which tables are chosen
+COLUMNS, SPIKES, LOOKS, LINKS, PAIRS = 0.28, 0.02, 0.06, 0.25, 0.39  # of the share of counts
+# Noise of a pair's gap, as a part of the rows, at which tables are chosen: with Gaussian noise, with Laplace
+# noise, of which gaps have far more than tables.
+READY = {True: 0.04, False: 0.1}
 MOST_ROWS = 2**20  # that are waited for; then columns stay independent
 GROWTH = 16  # an epoch ends with so many times the rows of its choice
 ALONE = (
     "Noise would hide which columns are linked in the rows so far: columns are independent (within a class). "
     "Tables are chosen as soon as there are enough rows."
+)
+
+FIRST = (
+    "This is the first release, with tables if there are enough rows. Every event costs the whole, once for "
+    "all releases; later releases have more noise."
 )
 
 
@@ -86,7 +93,12 @@ def is_ready(ask: Ask, plan: Plan, rows: float) -> bool:
     d = len(plan.omega.modelled)
     if rows >= MOST_ROWS or d < 2:
         return True
-    return gap_noise(ask, d * (d - 1) // 2, plan.looks[0], rows) <= READY
+    return tells_links(ask, plan, d * (d - 1) // 2, rows)
+
+
+def tells_links(ask: Ask, plan: Plan, pairs: int, rows: float) -> bool:
+    """Whether the gaps of so many pairs would be told from noise."""
+    return gap_noise(ask, pairs, plan.looks[0], rows) <= READY[is_gaussian(ask)]
 
 
 def is_over(chosen_at: float, rows: float) -> bool:
@@ -102,7 +114,7 @@ def choose(ask: Ask, plan: Plan, answers: Sequence[Answer]) -> Chosen:
     frame = _frame(omega, _ladders(omega, marginals))
     known = Evidence(frame, _variances(plan, answers))
     scopes = pair_scopes(frame)
-    if not scopes or gap_noise(ask, len(scopes), plan.looks[0], rows_in(answers)) > READY:
+    if not scopes or not tells_links(ask, plan, len(scopes), rows_in(answers)):
         return Chosen(spikes, known)
     survey, gaps, noise = look_at_pairs(ask, omega, frame, scopes, plan.looks[0], plan.links + plan.pairs)
     forest = choice.forest(gaps, noise, len(frame.ladders))
@@ -166,7 +178,8 @@ def first_release(ask: Ask, plan: Plan) -> Model:
     """What an epoch asks if tables are chosen at its first release."""
     columns = ask(plan.first)
     if not is_ready(ask, plan, rows_in(columns)):
-        return snapshot(plan, None, columns)
+        model = snapshot(plan, None, columns)
+        return replace(model, notes=(*model.notes, FIRST))
     counts: list[Answer] = []
 
     def kept(questions: Sequence[Question]) -> list[Answer]:
@@ -176,8 +189,8 @@ def first_release(ask: Ask, plan: Plan) -> Model:
         )
         return answers
 
-    chosen = choose(Asking(kept, ask.sd), plan, columns)
-    return snapshot(plan, chosen, columns, counts)
+    model = snapshot(plan, choose(Asking(kept, ask.sd), plan, columns), columns, counts)
+    return replace(model, notes=(*model.notes, FIRST))
 
 
 # --- snapshots -----------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from dpsynth_cli.trusted.noise.words import SystemSource
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed, none_yet
 from dpsynth_cli.trusted.stream.factorisation import factorisation
 from dpsynth_cli.trusted.stream.packing import matrix, square
-from dpsynth_cli.trusted.stream.table_counters import Counters, length_of, table_sd, tables_bill
+from dpsynth_cli.trusted.stream.table_counters import Counters
+from dpsynth_cli.trusted.stream.table_prices import length_of, table_sd, tables_bill
 
 Answers = list[tuple[Any, Answer]]  # questions as JSON, and their answers
 Choose = Callable[[Ask, list[Answer]], float]  # the rows that tables were chosen for; 0: not yet

@@ -49,7 +49,7 @@ class Stream:
         return state.events if self.public_arrivals else state.pushes
 
 
-def read_batch(
+def read_leaves(
     scan: Scan,
     stream: Stream,
     progress: Callable[[int], None] = lambda done: None,

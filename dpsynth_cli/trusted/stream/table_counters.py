@@ -5,8 +5,6 @@ shares. What arrived for step i is in the rows of C with an entry in column i; a
 is that of its share for a whole column (`factorisation.norm`), and a row moves one column of C by what
 `sensitivity` says of one row. Noise is drawn once for each row of C and question. Which questions there are
 is fixed at the first step, for which everything arrives that was kept until then.
-
-Claim of `Misfit`, which is no sum: it is asked once, at the price of its share.
 """
 
 from __future__ import annotations
@@ -14,54 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.numeric.running import Running, nothing
-from dpsynth_cli.questions import Answer, CellCounts, Gram, Ints, Misfit, Question, Total
+from dpsynth_cli.questions import Answer, Ints, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
 from dpsynth_cli.trusted.core.curator import InMemory, open_curator
-from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.noise.words import SystemSource
-from dpsynth_cli.trusted.stream.factorisation import FIRST, factorisation
-from dpsynth_cli.trusted.stream.release_prices import NOISE, charge_over
-
-
-def length_of(epoch: int) -> int:
-    """The most steps that counters of an epoch have; epochs are numbered from 0.
-
-    >>> [length_of(epoch) for epoch in range(2)]
-    [128, 16384]
-    """
-    return int(FIRST ** (2**epoch))
-
-
-def table_charge(question: Question, omega: Domain, accountant: Accountant, length: int) -> Charge:
-    """What a question costs a row over its whole life, and the noise of each row of C for that."""
-    if omega.neighbours != "add_remove":
-        raise ValueError("tables of a stream are counted under add_remove only")
-    statistic = question.statistic
-    if isinstance(statistic, Misfit):
-        return charge_for(question, omega, accountant)
-    if isinstance(statistic, Total | CellCounts) or (isinstance(statistic, Gram) and statistic.scores):
-        return charge_over(question, omega, accountant.currency, accountant.total, length)
-    raise TranscriptMismatch("a stream counts tables and signs only")
-
-
-def tables_bill(
-    omega: Domain, accountant: Accountant, length: int, recorded: Sequence[tuple[object, Answer]] = ()
-) -> Bill:
-    """A bill of all that a row pays in an epoch: shares add up to at most 1."""
-    return Bill(omega, accountant, recorded, partial(table_charge, length=length))
-
-
-def table_sd(bill: Bill, question: Question) -> float:
-    """The noise of a question's first answer, in rows of the table."""
-    unit = 1 if isinstance(question.statistic, Misfit) else factorisation(bill.accountant.currency).unit
-    return bill.sd(question) / unit
+from dpsynth_cli.trusted.stream.factorisation import factorisation
+from dpsynth_cli.trusted.stream.release_prices import NOISE
+from dpsynth_cli.trusted.stream.table_prices import tables_bill
 
 
 @dataclass(frozen=True, eq=False)
