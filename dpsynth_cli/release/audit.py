@@ -7,6 +7,7 @@ The public audit is a function of the transcript, the bill and the synthetic fil
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.trusted.core.gaussian import epsilon_of_rho, rho_of_epsilon
 
 VERSION = 1
 BOUND = (
@@ -45,6 +47,10 @@ STREAM = {
 }
 PUBLIC_ARRIVALS = (
     "replacing any one row of any push by another of the same push (how many rows each has is public)"
+)
+GONE_AGAIN = (
+    " A row that is pushed and later taken away (stream push --delete) is in two events, and both together are "
+    "protected at {kind}."
 )
 LARGE_EPSILON = 10
 LARGE_DELTA = Fraction(1, 10**4)
@@ -76,6 +82,8 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
         changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
     change, explained, about = changes[privacy.neighbours], "", dict[str, Any]()
+    if spec.mechanism.stream and privacy.neighbours == "add_remove" and spec.params.algorithm != "sparse":
+        explained = GONE_AGAIN.format(kind=_twice(privacy.epsilon, privacy.delta))
     if privacy.unit is not None:
         column, rows = privacy.unit.column, privacy.unit.rows
         unit = f"one unit, all rows of one {column}"
@@ -103,6 +111,14 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             f"AES-256 cannot be told from random bits.{explained}{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
+
+
+def _twice(epsilon: Fraction, delta: Fraction | None) -> str:
+    """What two events of a stream cost together, in words; rounded up to thousandths."""
+    if delta is None:
+        return f"epsilon {exact(2 * epsilon)}"
+    both = epsilon_of_rho(2 * rho_of_epsilon(epsilon, delta), delta)
+    return f"epsilon {exact(Fraction(math.ceil(1000 * both), 1000))} and delta {exact(delta)}"
 
 
 def _groups_guarantee(spec: Spec) -> dict[str, Any]:
