@@ -154,7 +154,8 @@ class Impossible:
 class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
     need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of
-    one unit, of which at most so many are kept; else in one row."""
+    one unit, of which at most so many are kept; else in one row. `unit_order` is the column that says how
+    those of a unit follow one another."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
@@ -162,6 +163,7 @@ class Domain:
     strata: str | None = None
     impossible: tuple[Impossible, ...] = ()
     unit_rows: int | None = None
+    unit_order: str | None = None
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.bounds import Bound, no_bound
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -181,7 +183,26 @@ class UnitSizes:
     edges: tuple[int, ...]
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
+@dataclass(frozen=True)
+class UnitPairs:
+    """How many pairs of two rows of one unit are in each cell: the product of the cells of the row before, of
+    the row after, and of changes, the last fastest. Rows of a unit are in the order of time.
+
+    The row before is the one that the row after follows; with `far` the first of those that follow one
+    another, and then the row after is the third or a later one. A change is the code after less the code
+    before (`changes.py`). Of each unit at most `most` pairs
+    are counted, which its own rows and a secret choose. A sum over pairs.
+    """
+
+    before: tuple[Bins, ...]
+    after: tuple[Bins, ...]
+    change: tuple[Bins, ...]
+    most: int
+    far: bool = False
+
+
+OfUnits: TypeAlias = UnitSizes | UnitPairs  # not sums over rows
+Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | OfUnits
 
 
 @dataclass(frozen=True)
@@ -256,7 +277,8 @@ class Model:
 
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
     the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
-    outputs that follow from the answers, by name, made when somebody wants them.
+    outputs that follow from the answers, by name, made when somebody wants them. `bound` says what is known
+    of W1 from the answers, for so many rows that are drawn.
     """
 
     total: int
@@ -264,6 +286,7 @@ class Model:
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     exports: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict, repr=False)
+    bound: Callable[[int], Bound | None] = field(default=no_bound, repr=False)
 
 
 def as_json(word: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dpsynth_cli.mechanisms.online import online, schedule
+from dpsynth_cli.mechanisms.online.guarantee import seen_depths
 from dpsynth_cli.mechanisms.pmm.levels import deepest
 from dpsynth_cli.questions import Answer, Ask, Question, Total, as_json
 from dpsynth_cli.release.budget import accountant_of
@@ -72,7 +73,7 @@ def advance(state: StreamState, spec: Spec, rows: Batch, batch_id: str, day: str
     now = schedule.due(clock, params.releases_per_doubling)
     if now <= state.release.get("due", 0):
         return False
-    before = state.release
+    before, past = state.release, state.answers
     release, at_least = state.release.get("number", 0) + 1, online.depth_of(state.answers)
     state.release = {
         "number": release,
@@ -87,7 +88,8 @@ def advance(state: StreamState, spec: Spec, rows: Batch, batch_id: str, day: str
             stream,
             lambda ask, before: online.ask_release(ask, spec.domain, params, spec.split, at_least, before),
         )
-        state.release |= {"at_least": at_least, "marks": marked(state, before)}
+        seen = seen_depths(before.get("seen"), past, state.answers)
+        state.release |= {"at_least": at_least, "marks": marked(state, before), "seen": seen}
     elif params.algorithm == "joint":
         state.release["epochs"] = before.get("epochs", [])
         _tables(state, spec, stream)

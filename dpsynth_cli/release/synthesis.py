@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__, disk
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
-from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
-from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
+from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
+from dpsynth_cli.mechanisms.units.shares import of_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
@@ -131,12 +132,14 @@ def run(
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
     """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
-    of_units = share * UNITS if spec.unit_key else Fraction(0)
-    share -= of_units
+    unit_share = share * of_units(spec.domain) if spec.unit_key else Fraction(0)
+    share -= unit_share
     own = ask if share == 1 else part_of(ask, share)
     model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
-    if spec.unit_key:
-        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
+    if spec.unit_key and spec.domain.unit_order is not None:
+        model = with_order(ask, spec.domain, model, unit_share, spec.unit_key.name, spec.stated.bound)
+    elif spec.unit_key:
+        model = with_units(ask, spec.domain, model, unit_share, spec.unit_key.name)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -153,9 +156,9 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
-    bound = w1_bound(spec, model.total)  # while it says which columns were private
-    spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
+    bounds = w1_bounds(spec, model, rows)  # while it says which columns were private
+    spec = spec.found(outcome.found.domain)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
     pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
     output = {
@@ -174,7 +177,7 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        bound,
+        bounds,
     )
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
@@ -227,14 +230,17 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
 
 
-def w1_bound(spec: Spec, rows: float) -> Bound | None:
-    """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
-    privacy = spec.privacy
-    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
-    if privacy.delta is not None or privacy.unit is not None or paid_for_more:
-        return None
-    epsilon = float(spec.privacy.budget)
-    return spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, max(1.0, rows))
+def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
+    """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
+    whatever the answers are, and by the answers, for so many rows that are drawn."""
+    moved = spec.privacy.unit is not None or any(column.private for column in spec.domain)
+    if moved or spec.stated.relations.kept:  # rows, bounds or rules that a bound knows nothing of
+        return []
+    found = [model.bound(rows)]
+    if spec.privacy.delta is None and spec.evaluation.epsilon is None:
+        epsilon, n = float(spec.privacy.budget), max(1.0, model.total)
+        found.insert(0, spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, n))
+    return [bound for bound in found if bound is not None]
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _ask_and_publish(
     engine: Engine,
 ) -> Receipt:
     unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
-    units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key)
+    units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key, unit.order)
     with closing(Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)) as passes:
         return _published(spec, ledger, files, passes, journal, progress)
 

@@ -40,6 +40,13 @@ class Stated:
         computed = {one.column.name for one in self.relations.computed}
         return tuple(column for column in self.columns if column.name not in computed)
 
+    @property
+    def bound(self) -> frozenset[str]:
+        """The columns of rules that are about two or more."""
+        together = [set(names) for names, _ in self.relations.groups()]
+        together += [set(one.columns) for one in self.impossible]
+        return frozenset(name for names in together if len(names) > 1 for name in names)
+
 
 @dataclass(frozen=True)
 class _Wanted:

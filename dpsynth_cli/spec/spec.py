@@ -242,7 +242,7 @@ def _read(
             section.unused(SPLIT)
         section.finish()
     privacy = read_privacy(document, name, private, any(column.private for column in columns))
-    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism, strata)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -256,8 +256,16 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    unit_rows = None if privacy.unit is None else privacy.unit.rows
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
+    unit = privacy.unit
+    domain = Domain(
+        columns,
+        privacy.neighbours,
+        rows_hint,
+        strata,
+        stated.impossible,
+        unit.rows if unit else None,
+        unit.order if unit else None,
+    )
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(

@@ -21,6 +21,7 @@ from dpsynth_cli.questions import (
     RowScores,
     Statistic,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -55,8 +56,10 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     """
     if isinstance(question.statistic, RowScores):
         return _row_scores(question.statistic)
-    if isinstance(question.statistic, UnitSizes):  # a unit is counted once, in one cell and at one size
-        return Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+    if isinstance(question.statistic, UnitSizes | UnitPairs):
+        # A unit is counted once, in one cell and at one size; its pairs at most so many times.
+        one = Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+        return one if isinstance(question.statistic, UnitSizes) else one.times(question.statistic.most)
     if omega.unit_rows is None:
         return _of_one_row(question, omega)
     if isinstance(question.statistic, Total) and question.by is None:  # rows replaced do not change it
@@ -67,7 +70,7 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
 def _of_one_row(question: Question, omega: Domain) -> Sensitivity:
     """By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another."""
-    assert not isinstance(question.statistic, RowScores | UnitSizes)
+    assert not isinstance(question.statistic, RowScores | UnitSizes | UnitPairs)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
@@ -98,8 +101,10 @@ def largest_value(statistic: Statistic) -> int:
     return MAX_ROWS * _largest_entry(statistic)
 
 
-def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores | UnitSizes) -> int:
-    """The most that one row, or unit, adds to one integer of the sum."""
+def _largest_entry(
+    statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores | UnitSizes | UnitPairs,
+) -> int:
+    """The most that one row, unit or pair adds to one integer of the sum."""
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)

@@ -22,6 +22,7 @@ from dpsynth_cli.questions import (
     RowScores,
     Scored,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -70,6 +71,8 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             length = len(tables)
         case UnitSizes(cells=cells, edges=edges):
             length = cell_count(cells) * (len(edges) - 1)
+        case UnitPairs(before=before, after=after, change=change):
+            length = cell_count(Cells((*before, *after, *change)))
     return (length,) * classes
 
 
@@ -118,6 +121,8 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                     of_axes(part.axes)
             case UnitSizes(cells=cells):
                 of_axes(cells.axes)
+            case UnitPairs(before=before, after=after, change=change):
+                of_axes((*before, *after, *change))
     return names
 
 

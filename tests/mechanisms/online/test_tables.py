@@ -138,6 +138,10 @@ def test_a_table_of_more_than_five_columns_is_told_of_the_other_algorithm():
         "online takes 1 to 5 columns by a tree, not 6; set mechanism.algorithm to joint"
     ]
     assert online.fits(OMEGA, replace(params, algorithm="joint")) == []
+    public = online.Params(algorithm="joint", arrivals="public")
+    assert online.fits(OMEGA, public) == [
+        "mechanism.algorithm is joint, where arrivals are private; leave mechanism.arrivals out"
+    ]
     assert online.fits(replace(OMEGA, neighbours="replace_one"), replace(params, algorithm="joint")) == [
         "mechanism.algorithm is joint, whose tables are counted under add_remove; set "
         "privacy.neighbours to that"
