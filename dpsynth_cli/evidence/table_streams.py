@@ -12,7 +12,8 @@ import numpy as np
 
 from dpsynth_cli.evidence.likelihood import Told
 from dpsynth_cli.evidence.streams import PUSHES, StreamBench
-from dpsynth_cli.questions import Answer, Ints, Misfit, Question, of_json
+from dpsynth_cli.question_json import of_json
+from dpsynth_cli.questions import Answer, Ints, Misfit, Question
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed
 from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.factorisation import factorisation

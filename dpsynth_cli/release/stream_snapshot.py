@@ -13,7 +13,8 @@ import numpy as np
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.search.find import Found
-from dpsynth_cli.questions import Answer, Asking, Misfit, Model, Question, Total, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Asking, Misfit, Model, Question, Total
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.synthesis import Outcome
 from dpsynth_cli.release.transcript import Transcript

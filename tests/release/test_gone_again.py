@@ -29,8 +29,8 @@ def statement(privacy: dict, **mechanism: str) -> str:
 @pytest.mark.parametrize("algorithm", ["blocks", "joint"])
 def test_two_events_cost_twice_epsilon(algorithm):
     assert statement({"epsilon": "0.5"}, algorithm=algorithm).endswith(
-        " A row that is pushed and later taken away (stream push --delete) is in two events, and both together "
-        "are protected at epsilon 1."
+        " A row that is pushed and later taken away (stream push --delete) is in two events, and both "
+        "together are protected at epsilon 1."
     )
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.numeric.running import Running
-from dpsynth_cli.questions import Answer, Ask, Asking, Ints, Misfit, Question, as_json, of_json
+from dpsynth_cli.question_json import as_json, of_json
+from dpsynth_cli.questions import Answer, Ask, Asking, Ints, Misfit, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.noise.words import SystemSource
