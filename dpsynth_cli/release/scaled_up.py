@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from dpsynth_cli.changes import change_zero, changes
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.labels import KIND, is_label
 from dpsynth_cli.questions import (
     Bins,
     CellCounts,
@@ -23,6 +24,7 @@ from dpsynth_cli.questions import (
     UnitSizes,
 )
 from dpsynth_cli.release.recode import recoded
+from dpsynth_cli.trusted.core.open_labels import LabelCounts
 from dpsynth_cli.trusted.sums.tables import distances
 
 
@@ -70,6 +72,16 @@ class ScaledUp:
                 answers[number] = self._pairs(question.statistic)
         self.passes, self.seconds = self.passes + 1, self.seconds + time.process_time() - start
         return answers
+
+    def labels(self, names: Sequence[str]) -> Iterator[LabelCounts]:
+        """The labels of columns of the table that are not the other one; a unit has one, and is taken for a
+        row."""
+        for place, name in enumerate(names):
+            column = self.omega[name]
+            counts = self._times(np.bincount(self.table.codes[name], minlength=column.codes)[: column.size])
+            here = [i for i, label in enumerate(column.categories) if counts[i] > 0 and label != column.other]
+            fits = [i for i in here if is_label(column.categories[i].encode())]
+            yield place, np.array([column.categories[i].encode() for i in fits], KIND), counts[fits]
 
     def _scaled(self, question: Question, exact: Ints, added_up: Ints | None) -> Ints:
         if isinstance(question.statistic, RowScores):

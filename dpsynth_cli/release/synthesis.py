@@ -20,6 +20,8 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
+from dpsynth_cli.mechanisms.determined import SHARE as DETERMINED
+from dpsynth_cli.mechanisms.determined import rest_of, with_determined
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
@@ -106,7 +108,8 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
+        privacy = spec.privacy
+        found = find(ask, declared, spec.domain, privacy.share_of_search, spec.sought, privacy.apart)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -131,15 +134,20 @@ def run(
 
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
-    """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
+    """The mechanism's, for a share of the budget; of a part of that its rows have units again, of another the
+    columns that others determine."""
+    pairs = spec.stated.looked_up
     unit_share = share * of_units(spec.domain) if spec.unit_key else Fraction(0)
-    share -= unit_share
-    own = ask if share == 1 else part_of(ask, share)
-    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
-    if spec.unit_key and spec.domain.unit_order is not None:
-        model = with_order(ask, spec.domain, model, unit_share, spec.unit_key.name, spec.stated.bound)
+    table_share = share * DETERMINED if pairs else Fraction(0)
+    share -= unit_share + table_share
+    own, omega = ask if share == 1 else part_of(ask, share), rest_of(spec.domain, pairs)
+    model = spec.keeper.model(spec.mechanism.run(own, omega, spec.params, spec.split))
+    if spec.unit_key and omega.unit_order is not None:
+        model = with_order(ask, omega, model, unit_share, spec.unit_key.name, spec.stated.bound)
     elif spec.unit_key:
-        model = with_units(ask, spec.domain, model, unit_share, spec.unit_key.name)
+        model = with_units(ask, omega, model, unit_share, spec.unit_key.name)
+    if pairs:
+        model = with_determined(ask, spec.domain, pairs, model, table_share)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -182,7 +190,7 @@ def compose(
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
-        public["found"] = found_columns(outcome.found)
+        public["found"] = found_columns(outcome.found, outcome.charges)
     if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 
@@ -234,7 +242,9 @@ def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
     """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
     whatever the answers are, and by the answers, for so many rows that are drawn."""
     moved = spec.privacy.unit is not None or any(column.private for column in spec.domain)
-    if moved or spec.stated.relations.kept:  # rows, bounds or rules that a bound knows nothing of
+    if (
+        moved or spec.stated.relations.kept or spec.stated.looked_up
+    ):  # rows, bounds or rules that a bound knows nothing of
         return []
     found = [model.bound(rows)]
     if spec.privacy.delta is None and spec.evaluation.epsilon is None:

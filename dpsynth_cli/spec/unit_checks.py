@@ -12,6 +12,7 @@ from dpsynth_cli.spec.privacy import PRIVACY
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relations import Stated
 from dpsynth_cli.spec.unit import UNIT, ProtectedUnit, restored_unit
+from dpsynth_cli.spec.yaml_nodes import dotted
 
 
 def check_units(
@@ -32,6 +33,9 @@ def check_units(
             faults += _order_faults(unit, unit.order, columns, fillers, stated, strata)
         for fault in faults:
             document.section(PRIVACY).note(UNIT.name, fault)
+    wrong = any(mistake.path.startswith(dotted(PRIVACY.name, UNIT.name)) for mistake in document.mistakes)
+    if unit is None and wrong:
+        return  # what it would be is not known
     for name, fault in _of_unit_faults(columns, restored_unit(unit, fillers) is not None, stated):
         document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
 
@@ -80,6 +84,7 @@ def _order_faults(
         "is nullable: a row without a time has no place": column.nullable,
         "is of: unit: time is a row's own": column.of == "unit",
         "is the label of the strata": order == strata,
+        "is determined by another column": order in [determined for _, determined in stated.looked_up],
         "is in a rule with other columns, which rows in their order would break": order in stated.bound,
     }
     return [says + why for why, found in wrong.items() if found]

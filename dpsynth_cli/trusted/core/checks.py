@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from dpsynth_cli.changes import change_codes
@@ -17,6 +19,7 @@ from dpsynth_cli.questions import (
     Halves,
     Misfit,
     Moments,
+    OpenLabels,
     Question,
     RowScores,
     Scored,
@@ -80,9 +83,14 @@ def check_question(question: Question, omega: Domain) -> None:
             if sorted({*edges, 0, omega.unit_rows}) != list(edges):
                 raise ValueError("edges of sizes must rise from 0 to the rows that are kept of a unit")
             _check_cells(cells, omega)
+        case OpenLabels(column=column, delta=delta):
+            if question.by is not None or not omega[column].open:
+                raise ValueError("labels are those of a column that is open, and not by class")
+            if not isinstance(delta, Fraction) or not 0 < delta <= Fraction(1, 10):
+                raise ValueError("the delta of labels is a Fraction above 0 and at most 0.1")
         case UnitPairs():
             _check_pairs(question, statistic, omega)
-    if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
+    if max(lengths_of(question, omega), default=0) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_value(statistic) >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")

@@ -55,6 +55,11 @@ class Marked:
         self._scan = scan.declared([*columns, unit_column(units.column)])
 
     @property
+    def kind(self) -> np.dtype[Any]:
+        """Of its records."""
+        return record(len(self.columns))
+
+    @property
     def size(self) -> int | None:
         return self._scan.size
 

@@ -23,11 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import DpsynthError, FileError
 from dpsynth_cli.questions import CellCounts, Cells, Halves, Question
 from dpsynth_cli.release.write import decode, write_table
 from dpsynth_cli.trusted.engines import dask, local, summed
+from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems, count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan
@@ -174,6 +175,28 @@ def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(tables, engin
 def sorted_codes(kept) -> np.ndarray:
     codes = np.concatenate([np.stack(list(kept.encode(piece).values())) for piece in kept.pieces()], axis=1)
     return codes[:, np.lexsort(codes)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dask_counts_the_same_labels_as_the_local_engine(tables, engine, kind):
+    """Of rows, and of units, each at one of its labels."""
+    unit, *others = OMEGA.columns
+    columns = [Column(column.name, "nominal") for column in others if column.categorical]
+    scan = open_scan(str(tables[kind]), (*columns, unit_column(unit.name)))
+    for units in (None, Units(unit.name, 2, "c3" * 32)):
+        found = []
+        for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
+            with closing(LabelShelves(Labelled(scan, columns, units))) as shelves:
+                gather(shelves, **options)
+                found.append(
+                    {
+                        (place, label): count
+                        for place, labels, counts in shelves.counts()
+                        for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+                    }
+                )
+        assert found[0] == found[1]
+        assert {place for place, _ in found[0]} == set(range(len(columns)))
 
 
 def test_dask_counts_the_same_cells_that_are_not_as_declared(tmp_path, engine):
