@@ -14,7 +14,8 @@ Where this is not the printed algorithm (docs/privacy.md):
 - one draw for each attribute: one for each bit would give rows with no category or with two (E24).
 
 `printed: true`, which is `parameters: paper`, is the printed algorithm (`printed.py`), and
-`guarantee: groups` its Algorithm 1 without differential privacy, which is not done here but by the trusted core.
+`guarantee: groups` its Algorithm 1 without differential privacy, which is not done here but by the
+trusted core.
 """
 
 from __future__ import annotations
