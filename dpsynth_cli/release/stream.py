@@ -42,7 +42,7 @@ from dpsynth_cli.release.stream_published import (
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream_step import advance, read_batch
 from dpsynth_cli.release.stream_units import columns_read, counted_rows
 from dpsynth_cli.release.stream_window import window_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
@@ -53,7 +53,6 @@ from dpsynth_cli.trusted.rows.declared import declared_dataset
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
-from dpsynth_cli.trusted.stream.step import read_batch
 
 __all__ = ["init", "publish", "push", "status", "undo"]
 
@@ -111,7 +110,7 @@ def push(
                 with counted_rows(
                     scan, spec, state, day, lambda done: progress("reading", done, whole), counted
                 ) as source:
-                    rows = read_batch(source.rows, stream_of(spec), source.progress, source.counted)
+                    rows = read_batch(source.rows, spec, state, source.progress, source.counted)
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             if isinstance(error.__context__, FileNotFoundError):
