@@ -228,3 +228,26 @@ def test_a_table_has_no_days(dpsynth, visits):
     )
     ran = dpsynth("check", "spec.yaml", *words)
     assert (ran.code, "has per: day, which only a stream has" in ran.err.replace("\n", " ")) == (2, True)
+
+
+def test_a_stream_of_mixed_tables_by_units_pays_for_k_rows(dpsynth, visits):
+    """Every price is three times that of the same stream by rows, which chooses its tables earlier; at most
+    three rows of each are counted."""
+    found = []
+    for words in ([], ["--set", "privacy.unit=null", "--set", "name=rows", "--set", "output=out/rows.csv"]):
+        folder = visits()
+        words += ["--set", "mechanism.algorithm=joint"]
+        assert dpsynth("stream", "init", "spec.yaml", *words).code == 0
+        for day in (1, 2):
+            push(dpsynth, day, "--publish", *words)
+        name = "rows" if "name=rows" in words else "visits"
+        assert dpsynth("verify", f"out/{name}.audit.json").code == 0
+        charges = json.loads((folder / f"out/{name}.audit.public.json").read_text())["budget"]["charges"]
+        found.append([int(line["sensitivity"]["value"]) for line in charges])
+    by_units, by_rows = found
+    assert len(by_units) >= 2
+    assert by_units == [3 * value for value in by_rows[: len(by_units)]]
+    rows = [
+        line.split(",")[0] for day in (1, 2) for line in (folder / f"day_{day}.csv").read_text().split()[1:]
+    ]
+    assert state_of(folder).events == np.minimum(np.unique(rows, return_counts=True)[1], 3).sum()
