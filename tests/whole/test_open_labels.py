@@ -184,6 +184,18 @@ def test_what_cannot_be_is_refused_in_words(dpsynth, tmp_path, old, new, said):
     assert said in ran.err.replace("\n", " ")
 
 
+def test_no_label_of_an_open_column_is_told_as_unlisted_before_labels_are_known(dpsynth, tmp_path):
+    write(tmp_path)
+    ran = dpsynth("check", "spec.yaml", "--json", "--n", "4000", "--runs", "0", "--data")
+    assert ran.code == 0, ran.err
+    counted = {name: ran.json["data"]["columns"][name]["unlisted"] for name in ("city", "grade")}
+    assert counted == {"city": 0, "grade": 0}
+    assert 800 < ran.json["data"]["columns"]["grade"]["missing"] < 1200  # NA
+    assert dpsynth("release", "spec.yaml").code == 0
+    audit = json.loads((tmp_path / "out/people.audit.json").read_text())
+    assert audit["problems"]["columns"]["city"]["unlisted"] == 4000 // 20 + 12
+
+
 def test_check_says_what_a_label_must_reach(dpsynth, tmp_path):
     write(tmp_path, more=", unit: {column: id, rows: 2}")
     ran = dpsynth("check", "spec.yaml", "--json", "--n", "4000", "--runs", "0")
