@@ -16,6 +16,7 @@ from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
 from dpsynth_cli.spec.reader import Wrong
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
+from dpsynth_cli.spec.tables import TABLES, tables_document
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar
 
 VERSION = 1
@@ -154,6 +155,10 @@ DOCUMENT = (
 
 def effective(spec: Any) -> dict[str, Any]:
     """The document that says all of a Spec, defaults too; exact numbers are text."""
+    return _of_table(spec) if spec.tables is None else tables_document(spec, spec.tables, _of_table)
+
+
+def _of_table(spec: Any) -> dict[str, Any]:
     document = written(DOCUMENT, spec)
     del document[DEFAULTS.name]  # written out in every column
     if not spec.input:
@@ -179,7 +184,15 @@ def by_name(document: Any) -> Any:
                 for one in listed
             }
             document = document | {key: by_name} if len(by_name) == len(listed) else document
+    tables = document.get(TABLES.name) if isinstance(document, dict) else None
+    if isinstance(tables, list) and all(_is_named(one) for one in tables):
+        named = {one["name"]: {k: v for k, v in _by_name(one).items() if k != "name"} for one in tables}
+        document = document | {TABLES.name: named} if len(named) == len(tables) else document
     return document
+
+
+def _by_name(document: dict[str, Any]) -> dict[str, Any]:
+    return dict(by_name(document))
 
 
 def _is_named(column: Any) -> bool:

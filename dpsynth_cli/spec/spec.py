@@ -43,6 +43,7 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
+from dpsynth_cli.spec.tables import TABLES, Tables, read_tables
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
@@ -60,6 +61,7 @@ class Spec:
     `domain` has the columns of the model; `declared` those of the section `columns`, and `stated.columns` all
     of the output, computed ones too. `keeper` makes rows keep the rules.
     `places` says where each key of the first two levels was written; `dated` is the output with {date} in it.
+    Where there are `tables`, it is the spec of the parents, whose unit is a parent with its children.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Spec:
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
     dated: str = field(default="", compare=False)
+    tables: Tables | None = None
 
     @property
     def made(self) -> tuple[Column, ...]:
@@ -114,7 +117,7 @@ class Spec:
     @property
     def unit_key(self) -> Filler | None:
         """The column of numbers of units, where the release has them."""
-        return restored_unit(self.privacy.unit, self.fillers)
+        return None if self.tables else restored_unit(self.privacy.unit, self.fillers)
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -173,8 +176,9 @@ def from_document(
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
-    public = "input" not in tree.entries
+    public = not any("input" in keys for keys in (tree.entries, *_in_tables(document)))
     written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    written_out |= isinstance(document, dict) and isinstance(document.get(TABLES.name), list)
     known = mechanisms() if registry is None else registry
     spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
@@ -190,7 +194,15 @@ def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
     {'name': 'trips', 'output': 'trips.csv'}
     """
     public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
+    if TABLES.name in public:
+        return public | {TABLES.name: [public_document(table) for table in public[TABLES.name]]}
     return public | {"output": os.path.basename(public["output"])}
+
+
+def _in_tables(document: Any) -> list[Any]:
+    """What a document says of each of its tables, if it has several."""
+    tables = document.get(TABLES.name) if isinstance(document, dict) else None
+    return list(tables.values()) if isinstance(tables, dict) else tables if isinstance(tables, list) else []
 
 
 def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
@@ -207,6 +219,11 @@ def _read(
     patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
+    if TABLES.name in tree.entries:
+        found = read_tables(
+            tree, mistakes, lambda one, noted: _read(one, noted, folder, registry, public, patterns)
+        )
+        return None if found is None else replace(found, effective=effective(found))
     document = Reader(tree, "", mistakes)
     document.value(DPSYNTH)
     name = document.value(NAME)

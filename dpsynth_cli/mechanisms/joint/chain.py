@@ -9,7 +9,7 @@ then, so links stay exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -43,8 +43,10 @@ class Chain:
         classes: Ints,
         rng: np.random.Generator,
         wanted: Sequence[Scope] = (),
+        known: Mapping[int, Ints] | None = None,
     ) -> None:
-        """`order` has every column with its link, those before it first; `classes` are those of the rows."""
+        """`order` has every column with its link, those before it first; `classes` are those of the rows.
+        Columns whose finest cells are `known`, the first ones, are not drawn."""
         self.frame, self.order = frame, [j for j, _ in order]
         self.at = {j: at for at, j in enumerate(self.order)}
         self.steps: list[Step] = []
@@ -57,6 +59,9 @@ class Chain:
         for scope in wanted:
             asked[self._last(scope[0])].append(scope)
         for j, link in order:
+            if known is not None and j in known:
+                cells[j] = known[j]
+                continue
             step = step_of(frame, j, own[j], link, asked[j])
             indices = [factor.index(frame, classes, cells) for factor in step.factors]
             targets = [
@@ -71,10 +76,19 @@ class Chain:
             self.steps.append(step)
             cells[j] = self._drawn(step, p, indices, classes, cells, SWEEPS, rng)
 
-    def draw(self, classes: Ints, sweeps: int, rng: np.random.Generator, owed: Owed | None = None) -> Ints:
-        """New rows of these classes: the finest cell of each column (columns x rows). `owed` goes from one
-        block of rows to the next."""
-        cells = np.zeros((len(self.steps), len(classes)), np.int64)
+    def draw(
+        self,
+        classes: Ints,
+        sweeps: int,
+        rng: np.random.Generator,
+        owed: Owed | None = None,
+        known: Mapping[int, Ints] | None = None,
+    ) -> Ints:
+        """New rows of these classes: the finest cell of each column (columns x rows), given those of columns
+        that are known. `owed` goes from one block of rows to the next."""
+        cells = np.zeros((len(self.order), len(classes)), np.int64)
+        for j, own in (known or {}).items():
+            cells[j] = own
         for step in self.steps:
             indices = [factor.index(self.frame, classes, cells) for factor in step.factors]
             pairs = [(index, own.group) for index, own in zip(indices, step.factors, strict=True)]
@@ -123,7 +137,7 @@ class Chain:
         ladder = self.frame.ladders[step.column]
         v = chosen(p, even([*indices[::-1][:2]] or [classes], rng))
         apart = indices[-1] if step.linked else classes
-        aims = self._aims(step, p, indices, classes, cells)
+        aims = self._aims(step, p, indices, classes, cells) if sweeps else []
         if owed is not None:
             known = owed.setdefault(step.column, [np.zeros(aim.counts.size, np.int64) for aim in aims])
             aims = [replace(aim, owed=own) for aim, own in zip(aims, known, strict=True)]

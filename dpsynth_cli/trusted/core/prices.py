@@ -24,6 +24,7 @@ class Charge:
     lengths: tuple[int, ...]
     sensitivity: Sensitivity
     price: Price
+    table: str = ""  # that it is about, where a release has several
 
     @cached_property
     def asked(self) -> Any:
@@ -39,6 +40,7 @@ class Charge:
         }.get(noise, ("L1", moved.l1))
         parameter = {"none": None, "rounded_gaussian": "variance"}.get(noise, "scale")
         line: dict[str, Any] = {
+            **({"table": self.table} if self.table else {}),
             "step": self.question.step,
             "question": type(self.question.statistic).__name__,
             "columns": sorted(columns_of([self.question])),
@@ -69,14 +71,14 @@ def _priced(question: Question, omega: Domain, currency: Currency, total: Fracti
     moved, lengths = sensitivity(question, omega), lengths_of(question, omega)
     if is_free(question, omega):
         free = Price("none", Fraction(0), Fraction(0), 0.0)
-        return Charge(question, lengths, moved, free)
+        return Charge(question, lengths, moved, free, omega.table)
     if question.share <= 0:
         raise ValueError("a question needs a positive share")
     try:
         cube = None if moved.largest is None else (moved.largest, max(lengths))
         paid = price(currency, total, question.share, moved.l1, moved.l2_squared, cube)
         if largest_value(question.statistic) + 64 * paid.sd < 2**62:
-            return Charge(question, lengths, moved, paid)
+            return Charge(question, lengths, moved, paid, omega.table)
     except ValueError:
         pass
     raise UsageError(

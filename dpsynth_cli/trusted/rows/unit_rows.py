@@ -73,7 +73,9 @@ class Marked:
 
     def records(self, codes: Mapping[str, NDArray[Any]]) -> Records:
         """The rows of a piece, those that are equal as one record."""
-        table = np.column_stack([codes[column.name] for column in self.columns]).astype(np.int32, copy=False)
+        table = np.empty((len(codes[MARK]), len(self.columns)), np.int32)
+        for at, column in enumerate(self.columns):
+            table[:, at] = codes[column.name]
         marks = self.units.of_rows(codes[MARK], table)
         order, first = runs(marks)
         times = np.diff(np.append(first, len(order)))
@@ -123,25 +125,35 @@ class Shelves:
 
     def groups(self) -> Iterator[Records]:
         """All records, whole shelves together, as few at a time as there is memory for."""
-        held, size = list[tuple[int, int]](), 0
-        for places in self._places:
-            own = sum(count for _, count in places) * self._kind.itemsize
-            if held and size + own > TOGETHER:
-                yield self._read(held)
-                held, size = [], 0
-            held, size = held + places, size + own
-        if held:
-            yield self._read(held)
+        return (group for (group,) in side_by_side([self]) if len(group))
 
-    def _read(self, places: Sequence[tuple[int, int]]) -> Records:
+    def size(self, shelf: int) -> int:
+        """How many bytes are on a shelf."""
+        return sum(count for _, count in self._places[shelf]) * self._kind.itemsize
+
+    def read(self, shelves: range) -> Records:
+        """What is on these shelves."""
         found = []
-        for start, count in places:
+        for start, count in (place for shelf in shelves for place in self._places[shelf]):
             self._file.seek(start)
             found.append(self._file.read(count * self._kind.itemsize))
         return np.frombuffer(b"".join(found), self._kind)
 
     def close(self) -> None:
         self._file.close()
+
+
+def side_by_side(several: Sequence[Shelves]) -> Iterator[list[Records]]:
+    """The records of the same shelves of each, as many shelves at a time as there is memory for: a unit's
+    records of all of them together."""
+    first, held = 0, 0
+    for shelf in range(SHELVES):
+        size = sum(one.size(shelf) for one in several)
+        if held and held + size > TOGETHER:
+            yield [one.read(range(first, shelf)) for one in several]
+            first, held = shelf, 0
+        held += size
+    yield [one.read(range(first, SHELVES)) for one in several]
 
 
 class Kept:
@@ -199,19 +211,25 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
+    def by_unit(self) -> Shelves:
+        """Rows on the shelf of their unit, each with its place in the unit's order as its mark: the first k of
+        every unit, and others."""
+        units, shelves = self.marked.units, Shelves(self._kind)
+        for group in self._by_row.groups():
+            for placed in _placed(group, units):
+                first = placed[least(placed, units.rows)] if _crowded(placed, units.rows) else placed
+                shelves.put(first, first["unit"])
+        self.close()
+        return shelves
+
     def kept(self) -> tuple[Kept, Kept]:
         """At most k rows of each unit; and the units: the first of its rows, and how many it has."""
         units, names = self.marked.units, [column.name for column in self.marked.columns]
         rows, each = Kept(names), Kept([*names, SIZE])
-        with closing(Shelves(self._kind)) as by_unit:
-            for group in self._by_row.groups():
-                for placed in _placed(group, units):
-                    first = placed[_least(placed, units.rows)] if _crowded(placed, units.rows) else placed
-                    by_unit.put(first, first["unit"])
-            self.close()
+        with closing(self.by_unit()) as by_unit:
             for group in by_unit.groups():
-                first = group[_least(group, units.rows)]
-                heads = np.flatnonzero(_starts(first["unit"]))
+                first = group[least(group, units.rows)]
+                heads = np.flatnonzero(starts(first["unit"]))
                 size = np.diff(np.append(heads, len(first))) - 1  # its code: 0 is one row
                 rows.add(first["codes"])
                 each.add(np.column_stack([first["codes"][heads], size.astype(np.int32)]))
@@ -243,10 +261,10 @@ def _crowded(records: Records, k: int) -> bool:
     return bool(buckets.max() > 64 * k + 4 * len(records) // BUCKETS)
 
 
-def _least(records: Records, k: int) -> NDArray[np.int64]:
+def least(records: Records, k: int) -> NDArray[np.int64]:
     """The first k of each unit, unit by unit."""
     order = _by_unit(records["unit"], records["mark"])
-    new = _starts(records["unit"][order])
+    new = starts(records["unit"][order])
     start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     return order[np.arange(len(order)) - start < k]
 
@@ -273,10 +291,10 @@ def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if ((ordered[1:, 0] == ordered[:-1, 0]) & (ordered[1:, 1] != ordered[:-1, 1])).any():
         order = np.lexsort((marks[:, 1], marks[:, 0]))
         ordered = marks[order]
-    return order, np.flatnonzero(_starts(ordered))
+    return order, np.flatnonzero(starts(ordered))
 
 
-def _starts(marks: Marks) -> NDArray[np.bool_]:
+def starts(marks: Marks) -> NDArray[np.bool_]:
     """Where a mark differs from the one before."""
     new = np.ones(len(marks), np.bool_)
     new[1:] = (marks[1:, 0] != marks[:-1, 0]) | (marks[1:, 1] != marks[:-1, 1])
