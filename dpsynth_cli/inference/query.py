@@ -247,6 +247,12 @@ def published(
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
     answers = [answer for _, answer in transcript.answers]
+    if spec.tables is not None:
+        raise UsageError(
+            "this release has several tables, and questions are answered about one.",
+            "",
+            "Count in the synthetic tables; intervals of such releases are not known yet.",
+        )
     if spec.mechanism.stream:
         if spec.params.algorithm != "blocks":
             raise UsageError(

@@ -21,6 +21,7 @@ class Sampled:
     rows: int
     seed: int
     sha256: str
+    tables: tuple[Sampled, ...] = ()  # of children
 
 
 def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progress = no_progress) -> Sampled:
@@ -32,8 +33,16 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
     model = outcome.model
+    if outcome.tables and output == "-":
+        raise UsageError(
+            "several tables cannot go to standard output.",
+            next_step="Name a file for the parents: --output FILE. Their children go beside it.",
+        )
     spec = replace(spec.found(outcome.found.domain), output=output)
     files = Files.of(spec)
+    others = [Path(output).with_name(beside(output, one.child.spec.output)) for one in outcome.tables]
+    for taken in (other for other in others if other.exists()):
+        raise UsageError(f"{taken} is already there.", next_step="Choose another name for the parents.")
     if files.output is not None and files.public_audit.exists():
         raise UsageError(
             f"{output} is the table of a release: its audit is beside it.", next_step="Choose another name."
@@ -41,5 +50,20 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     files.check_writable()
     count = rows or (max(0, model.total) if spec.rows is None else spec.rows)
     pending = draw(spec, model, count, seed, files.path, progress)
+    made = []
+    for one, other in zip(outcome.tables, others, strict=True):
+        child = draw(one.spec, one.model, count, seed, str(other), progress, written=None)
+        child.publish()
+        made.append(Sampled(str(other), child.rows, seed, child.sha256))
     pending.publish()
-    return Sampled(output, count, seed, pending.sha256)
+    return Sampled(output, count, seed, pending.sha256, tuple(made))
+
+
+def beside(output: str, table: str) -> str:
+    """The name of a table of children that goes with parents of this name: in their format.
+
+    >>> beside("out/more.csv", "members.parquet")
+    'more.members.csv'
+    """
+    name = Path(output)
+    return f"{name.stem}.{Path(table).stem}{name.suffix}"

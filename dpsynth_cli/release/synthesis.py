@@ -163,19 +163,19 @@ def compose(
     spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending: Pending | Written = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
-    if outcome.tables:
-        pending = Written(pending, {})
-        for one, path in zip(outcome.tables, files.others, strict=True):
-            seen = (watches or {}).get(one.child.name, no_watch)
-            pending.children[one.child.name] = draw(
-                one.spec, one.model, rows, seed, str(path), progress, release_id, seen, None
-            )
+    parents = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
+    children: dict[str, Pending] = {}
+    for one, path in zip(outcome.tables, files.others, strict=True):
+        seen = (watches or {}).get(one.child.name, no_watch)
+        children[one.child.name] = draw(
+            one.spec, one.model, rows, seed, str(path), progress, release_id, seen, None
+        )
+    pending = Written(parents, children) if children else parents
     output = {
         "file": files.output_name,
         "rows": rows,
         "columns": [column.name for column in spec.released],
-        "sha256": pending.sha256,
+        "sha256": parents.sha256,
     }
     data = transcript.as_bytes()
     public = audit.public_audit(
@@ -192,9 +192,11 @@ def compose(
     names = [column.name for column in spec.domain]
     asked = [charge for charge in outcome.charges if charge.table == spec.domain.table]
     public["relations"] = what_is_known(asked, names, model.total)
-    if isinstance(pending, Written):
-        public["tables"] = about_children(outcome.tables, pending.children)
-        public["warnings"] += [f"{one.child.name}: {note}" for one in outcome.tables for note in one.model.notes]
+    if children:
+        public["tables"] = about_children(outcome.tables, children)
+        public["warnings"] += [
+            f"{one.child.name}: {note}" for one in outcome.tables for note in one.model.notes
+        ]
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found)
     if outcome.paid is not None:

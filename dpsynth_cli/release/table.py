@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.search.outer import outer
@@ -20,9 +21,10 @@ from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
 from dpsynth_cli.release.replaced import check_free
 from dpsynth_cli.release.synthesis import Receipt, compose, run
-from dpsynth_cli.release.tables import Written, each_table
+from dpsynth_cli.release.tables import Written, joined_specs
 from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.spec.tables import each_table
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
@@ -160,7 +162,9 @@ def _ask_and_publish(
         return _tables_published(spec, ledger, files, inputs, journal, progress, engine)
     unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
     units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key)
-    with closing(Passes(inputs.scans[""], outer(spec.domain), engine, sample_rows, progress, units)) as passes:
+    with closing(
+        Passes(inputs.scans[""], outer(spec.domain), engine, sample_rows, progress, units)
+    ) as passes:
         return _published(spec, ledger, files, passes, journal, progress)
 
 
@@ -204,8 +208,7 @@ def _tables_published(
         bill = Bill(spec.domain, accountant_of(spec), journal.answers)
         ask = open_curator(passes, bill, system_source(), journal)
         outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
-        specs = each_table(spec.found(outcome.found.domain))
-        specs |= {one.child.name: one.spec for one in outcome.tables}
+        specs = joined_specs(spec, outcome.found.domain, outcome.tables)
         made = {name: Sample(SAMPLE_ROWS) for name in specs}
         pending, public = compose(
             spec, journal.transcript(), outcome, files, progress, made[spec.tables.parent].add,
@@ -215,11 +218,13 @@ def _tables_published(
         def measured() -> Measured:
             useful, problems = dict[str, Any](), dict[str, Any]()
             for name, own in specs.items():
-                found = Problems.of(column.name for column in own.domain)
-                real = cache(partial(passes.sampled, name, own.domain, SAMPLE_ROWS, found))
+                declared = [column for column in own.domain if column.origin is None]
+                found = Problems.of(column.name for column in declared)
+                real = cache(partial(passes.sampled, own.domain, SAMPLE_ROWS, found))
+                counted = partial(for_the_steward, found, Domain(tuple(declared)))
+                useful[name] = utility(own, real, made[name], progress, counted)
                 real()
-                counted = partial(for_the_steward, found, own.domain)
-                useful[name], problems[name] = utility(own, real, made[name], progress, counted), counted()
+                problems[name] = counted()
             first, *rest = useful
             more = {name: {"utility": useful[name], "problems": problems[name]} for name in rest}
             return useful[first], problems[first] | {"tables": more}

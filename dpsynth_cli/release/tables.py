@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
-from dpsynth_cli.mechanisms.tables.families import child_model, children, shares
-from dpsynth_cli.questions import Ask, Model
+from dpsynth_cli.mechanisms.tables.families import Some, child_model, children, shares
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.release.found import found_columns
 from dpsynth_cli.release.parts import part_of
 from dpsynth_cli.spec.spec import Spec
@@ -55,10 +55,19 @@ def run_tables(
         own, rest = _searched(child.spec, part_of(ask, share), declare)
         omega, known = child.of_child(own.domain, above), child.spec.found(own.domain)
         declare(omega)
-        given = child_model(rest, omega, above, spec.split, model)
+        some = Some.of(model, above, child.name)
+        omega = replace(omega, unit_rows=some.asked(_variance(rest, omega), model.total, child.rows))
+        declare(omega)
+        given = child_model(rest, omega, above, spec.split, some)
         drawn = known.keeper.model(children(model, given, omega, above, child.foreign_key))
         made.append(MadeTable(child, known, drawn, own, bill.charges[before:], omega))
     return model, found, tuple(made)
+
+
+def _variance(ask: Ask, omega: Domain) -> float:
+    """Of a count about one child of each parent, with an average table's part of the budget."""
+    own = sum(column.origin is None for column in omega)
+    return ask.sd(Question("pairs", CellCounts(Cells(())), Fraction(1, 4 * own))) ** 2
 
 
 def _searched(spec: Spec, ask: Ask, declare: Declare) -> tuple[Found, Ask]:
@@ -68,14 +77,14 @@ def _searched(spec: Spec, ask: Ask, declare: Declare) -> tuple[Found, Ask]:
     return found, ask if found.spent == 0 else part_of(ask, Fraction(1) - found.spent)
 
 
-def each_table(spec: Spec) -> dict[str, Spec]:
-    """The spec of every table as it is in its file, by its name, the parents first; of a release of one table
-    that one, without a name."""
-    if spec.tables is None:
-        return {"": spec}
-    own = tuple(column for column in spec.domain if column.origin is None)
-    parents = replace(spec, domain=replace(spec.domain, columns=own))
-    return {spec.tables.parent: parents} | {child.name: child.spec for child in spec.tables.children}
+def joined_specs(spec: Spec, found: Domain, made: Sequence[MadeTable]) -> dict[str, Spec]:
+    """The spec of every table with all that belongs to its rows: how many children parents have, and what
+    children are given. The steward's figures are about these."""
+    joined = {_tables(spec).parent: spec.found(found)}
+    for one in made:
+        domain = replace(one.asked, unit_rows=one.child.rows)
+        joined[one.child.name] = replace(one.spec, domain=domain)
+    return joined
 
 
 def _tables(spec: Spec) -> Tables:

@@ -90,9 +90,8 @@ def write_table(
     fillers: Sequence[Filler] = (),
     seed: int = 0,
 ) -> Pending:
-    """Write `rows` rows of codes (None: as many as there are), given in blocks of any size, next to their final
-    place; CSV as `csv` says.
-    `fillers` are columns besides; `seed` is that of their random keys.
+    """Write `rows` rows of codes (None: as many as there are), given in blocks of any size, next to their
+    final place; CSV as `csv` says. `fillers` are columns besides; `seed` is that of their random keys.
 
     Columns that `relations` compute are in no block. The name there has the tag in it; writing again with
     the same tag replaces what a crash left.

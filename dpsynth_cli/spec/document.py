@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -197,3 +199,22 @@ def _by_name(document: dict[str, Any]) -> dict[str, Any]:
 
 def _is_named(column: Any) -> bool:
     return isinstance(column, dict) and isinstance(column.get("name"), str)
+
+
+def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
+    """The effective document without where the data and the output are kept, and without `strict`: that a
+    strict release was made tells that no column of its first rows was mostly junk.
+
+    >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
+    {'name': 'trips', 'output': 'trips.csv'}
+    """
+    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
+    if TABLES.name in public:
+        return public | {TABLES.name: [public_document(table) for table in public[TABLES.name]]}
+    return public | {"output": os.path.basename(public["output"])}
+
+
+def tables_of(document: Any) -> list[Any]:
+    """What a document says of each of its tables, if it has several."""
+    tables = document.get(TABLES.name) if isinstance(document, dict) else None
+    return list(tables.values()) if isinstance(tables, dict) else tables if isinstance(tables, list) else []

@@ -33,6 +33,8 @@ from dpsynth_cli.spec.document import (
     VERSION,
     by_name,
     effective,
+    public_document,
+    tables_of,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
@@ -43,7 +45,8 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
-from dpsynth_cli.spec.tables import TABLES, Tables, read_tables
+from dpsynth_cli.spec.table_reading import read_tables
+from dpsynth_cli.spec.tables import TABLES, Tables
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
@@ -176,7 +179,7 @@ def from_document(
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
-    public = not any("input" in keys for keys in (tree.entries, *_in_tables(document)))
+    public = not any("input" in keys for keys in (tree.entries, *tables_of(document)))
     written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
     written_out |= isinstance(document, dict) and isinstance(document.get(TABLES.name), list)
     known = mechanisms() if registry is None else registry
@@ -184,25 +187,6 @@ def from_document(
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
-
-
-def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective document without where the data and the output are kept, and without `strict`: that a
-    strict release was made tells that no column of its first rows was mostly junk.
-
-    >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
-    {'name': 'trips', 'output': 'trips.csv'}
-    """
-    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
-    if TABLES.name in public:
-        return public | {TABLES.name: [public_document(table) for table in public[TABLES.name]]}
-    return public | {"output": os.path.basename(public["output"])}
-
-
-def _in_tables(document: Any) -> list[Any]:
-    """What a document says of each of its tables, if it has several."""
-    tables = document.get(TABLES.name) if isinstance(document, dict) else None
-    return list(tables.values()) if isinstance(tables, dict) else tables if isinstance(tables, list) else []
 
 
 def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:

@@ -152,8 +152,8 @@ def shows(ask: Ask, pairs: int, sizes: Sizes, share: Fraction) -> bool:
 
 
 def _pairs(frame: Frame, given: Sequence[int]) -> list[Scope]:
-    """All pairs of columns that have more than one cell, at the level they are looked at; not of two that rows
-    are drawn given."""
+    """All pairs of columns that have more than one cell, at the level they are looked at; not of two that
+    rows are drawn given."""
     wide = [j for j, own in enumerate(frame.ladders) if own.cells > 1]
     pairs = [(i, j) for i, j in combinations(wide, 2) if i not in given or j not in given]
     return [((i, j), (frame.coarse[i], frame.coarse[j])) for i, j in pairs]

@@ -161,7 +161,9 @@ def interactions(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> 
     chosen: list[tuple[int, ...]] = []
     for order, most in QUIET.items():
         scores = {
-            some: round(sum(sorted(strength.get(pair, 0.0) for pair in combinations(some, 2))[1 - order :]), 9)
+            some: round(
+                sum(sorted(strength.get(pair, 0.0) for pair in combinations(some, 2))[1 - order :]), 9
+            )
             for some in (combinations(two, order) if math.comb(len(two), order) <= 50_000 else ())
             if _looked_at(strength, some)
         }

@@ -26,10 +26,15 @@ from dpsynth_cli.mechanisms.joint.siblings import (
     ladder_before,
     with_given,
 )
+from dpsynth_cli.mechanisms.joint.survey import Survey
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Ints, Question
 from dpsynth_cli.shares import divide
+
+BEFORE = 0.5  # of what an own column gets, for one of the child before
+UNKNOWN = 1e12  # the variance of what is only guessed
+ROUNDS = 3  # of the last fit: what the child before is like changes with each
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,16 @@ class Given:
     facts: dict[str, Any]
 
 
-def run_given(ask: Ask, omega: Domain, split: Mapping[str, float], families: Mapping[str, Ints], place: Ints) -> Given:
+def run_given(
+    ask: Ask,
+    omega: Domain,
+    split: Mapping[str, float],
+    families: Mapping[str, Ints],
+    place: Ints,
+    asked: Ints,
+) -> Given:
     """The model of a table whose columns with an origin are given. `families` has those of some rows, but for
-    what is of the child before."""
+    what is of the child before; `asked` are those of them that questions are about."""
     alone = replace(omega, columns=tuple(column for column in omega if column.origin is None))
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(alone)
@@ -56,15 +68,21 @@ def run_given(ask: Ask, omega: Domain, split: Mapping[str, float], families: Map
     if not linked:
         columns = rest
 
-    # Columns: a private marginal of each of its own; the others are known.
+    # Columns: a private marginal of each of its own, and of those of the child before; the others are known.
+    before = [column for column in omega if column.origin and column.origin[0] == "previous"]
+    if linked and before:
+        columns, of_before = divide(columns, [1.0, BEFORE * len(before) / own])
     frame, spent = ask_columns(ask, alone, sizes, columns, rules, REPEATED * pairs if linked else Fraction(0))
     one = Question("columns", CellCounts(Cells(())), columns / own)
-    known = _with_families(frame, omega, families, place, ask.sd(one) ** 2)
+    known = _with_families(frame, omega, families, place, asked, ask.sd(one) ** 2)
     if linked:
+        if before:
+            scopes = [((j,), (known.frame.coarse[j],)) for j in _siblings(known).before]
+            known.learn(Survey(ask, omega, known.frame).count("columns", scopes, of_before, even=True))
         explored(ask, omega, known, looks, links, pairs - spent)
-    chain, _ = known.fit()
-    siblings, frame = known.siblings, known.frame
-    assert siblings is not None
+    for _ in range(ROUNDS):
+        chain, _ = known.fit()
+    siblings, frame = _siblings(known), known.frame
 
     def draw(block: Mapping[str, Ints], place: Ints, rng: np.random.Generator) -> Block:
         cells = {
@@ -84,19 +102,24 @@ def run_given(ask: Ask, omega: Domain, split: Mapping[str, float], families: Map
     return Given(round(float(frame.totals.sum())), draw, notes, facts_of(known, chain))
 
 
+def _siblings(known: Evidence) -> Siblings:
+    assert known.siblings is not None
+    return known.siblings
+
+
 def _with_families(
-    frame: Frame, omega: Domain, families: Mapping[str, Ints], place: Ints, variance: float
+    frame: Frame, omega: Domain, families: Mapping[str, Ints], place: Ints, asked: Ints, variance: float
 ) -> Evidence:
     """What is known before tables are counted: the frame with the given columns, and families to fit on. What
     the child before is like is not known yet: like any."""
     names = [ladder.column.name for ladder in frame.ladders]
     rng = np.random.default_rng(0)
     ladders, cells, before = [], dict[int, Ints](), dict[int, tuple[int, Ints]]()
-    first = float((place == 0).mean())
+    first = float((place[asked] == 0).mean())
     for at, column in enumerate(omega.columns[len(names) :], len(names)):
         kind, name = column.origin or ("", "")
         if kind != "previous":
-            ladders.append(known_ladder(column, families[column.name]))
+            ladders.append(known_ladder(column, families[column.name][asked]))
             cells[at] = cells_of_codes(ladders[-1], families[column.name])
             continue
         source = names.index(name)
@@ -108,5 +131,6 @@ def _with_families(
         cells[at] = np.where(place == 0, copy[-1], copy[any_])
         before[at] = (source, copy)
     whole = with_given(frame, ladders, SCREENED)
-    variances = [variance] * len(names) + [0.0] * len(ladders)
-    return Evidence(whole, variances, siblings=Siblings(cells, before, place))
+    guess = dict.fromkeys(before, UNKNOWN)  # like those of any child: the answers will tell
+    variances = [variance] * len(names) + [guess.get(at, 0.0) for at in cells]
+    return Evidence(whole, variances, siblings=Siblings(cells, before, place, asked))

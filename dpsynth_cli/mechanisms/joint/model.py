@@ -70,10 +70,10 @@ class Evidence:
                 self.frame,
                 tables,
                 given_first(self.siblings.given, pairs, d),
-                np.zeros(self.siblings.rows, np.int64),
+                np.zeros(len(self.siblings.asked), np.int64),
                 rng,
                 wanted,
-                self.siblings.cells,
+                self.siblings.known,
             )
             self.siblings.draw_again(chain, rng)
             return chain

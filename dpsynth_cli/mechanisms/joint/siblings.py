@@ -37,20 +37,22 @@ class Siblings:
 
     `cells` has the finest cell of each given column, by its number; `before` is, for each column of the child
     before, the own column that it is a copy of, and its cell for each of that one's, and for none; `place` is
-    that of a child among its siblings.
+    that of a child among its siblings; `asked` are the rows that are like those that questions are about.
     """
 
     cells: dict[int, Ints]
     before: dict[int, tuple[int, Ints]]
     place: Ints
+    asked: Ints
 
     @property
     def given(self) -> list[int]:
         return sorted(self.cells)
 
     @property
-    def rows(self) -> int:
-        return len(self.place)
+    def known(self) -> dict[int, Ints]:
+        """The given cells of the rows that a model is fitted on."""
+        return {j: cells[self.asked] for j, cells in self.cells.items()}
 
     def draw_again(self, chain: Drawn, rng: np.random.Generator) -> Ints:
         """All columns of all children, drawn in their order; and each is what the next one is given."""
@@ -58,9 +60,7 @@ class Siblings:
         self.cells |= {j: cells[j] for j in self.before}
         return cells
 
-    def drawn(
-        self, chain: Drawn, cells: Mapping[int, Ints], place: Ints, rng: np.random.Generator
-    ) -> Ints:
+    def drawn(self, chain: Drawn, cells: Mapping[int, Ints], place: Ints, rng: np.random.Generator) -> Ints:
         """The finest cells of all columns (columns x rows) of children given their parents' cells: the first
         ones, then the second ones given them."""
         found: Ints | None = None
@@ -112,8 +112,8 @@ def _information(table: Floats) -> float:
 
 
 def with_given(frame: Frame, ladders: Sequence[Ladder], most: int) -> Frame:
-    """The frame with more columns behind its own; all have as many rows as its own have. They are looked at in
-    at most so many cells."""
+    """The frame with more columns behind its own; all have as many rows as its own have. They are looked at
+    in at most so many cells."""
     total = float(frame.totals.sum())
     masses = [np.array([own.finest.masses(0)]) for own in ladders]
     masses = [mass * (total / max(float(mass.sum()), 1e-300)) for mass in masses]

@@ -4,6 +4,7 @@ the children are is drawn given it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from dpsynth_cli.mechanisms.joint.given import Given, run_given
 from dpsynth_cli.questions import Ask, Block, Ints, Model
 from dpsynth_cli.shares import divide
 
-ROWS = 2**15  # children that a model is fitted on, at most
+ROWS = 2**16  # children that a model is fitted on, at most
+CELLS = 64.0  # of a table, when it is chosen how many children of a parent are asked about
 PARENTS = 2**15  # that they are looked for among
 BLOCK = 2**16  # parents whose children are drawn at once
 NUMBER = "number"  # the origin of a column that says how many children there are
@@ -29,25 +31,47 @@ def number_of(parents: Domain, table: str) -> Column:
     return next(column for column in parents if column.origin == (NUMBER, table))
 
 
-def child_model(
-    ask: Ask, omega: Domain, parents: Domain, split: Mapping[str, float], model: Model
-) -> Given:
+@dataclass(frozen=True)
+class Some:
+    """Parents that a model drew, always the same ones, and how many children each has in a table."""
+
+    parents: Block
+    number: Ints
+
+    @classmethod
+    def of(cls, model: Model, parents: Domain, table: str) -> Some:
+        blocks = list(model.draw(min(PARENTS, max(1, model.total)), np.random.default_rng(0)))
+        some = {column.name: np.concatenate([block[column.name] for block in blocks]) for column in parents}
+        own = number_of(parents, table).name
+        if not some[own].any():  # no children: what they would be like is asked all the same
+            some[own] = np.ones_like(some[own])
+        return cls(some, some[own])
+
+    def asked(self, variance: float, total: int, most: int) -> int:
+        """How many children of a parent questions are about, at most: more of them have less chance and more
+        noise. `variance` is that of a count about one."""
+        tried = sorted({1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, most})
+        sizes = [own for own in tried if own <= most]
+        rows = [max(1, total) * max(1e-9, float(np.minimum(self.number, own).mean())) for own in sizes]
+        errors = [(own**2 * variance + many / CELLS) / many**2 for own, many in zip(sizes, rows, strict=True)]
+        return sizes[int(np.argmin(errors))]
+
+
+def child_model(ask: Ask, omega: Domain, parents: Domain, split: Mapping[str, float], some: Some) -> Given:
     """A model of the children of parents that another model draws."""
-    rows = min(PARENTS, max(1, model.total))
-    blocks = list(model.draw(rows, np.random.default_rng(0)))
-    some = {column.name: np.concatenate([block[column.name] for block in blocks]) for column in parents}
-    number = some[number_of(parents, omega.table).name]
-    upto = max(1, int(np.searchsorted(np.cumsum(number), ROWS, side="right")))
-    some = {name: codes[:upto] for name, codes in some.items()}
-    if not number[:upto].any():  # no children: what they would be like is asked all the same
-        some[number_of(parents, omega.table).name] = np.ones(upto, np.int64)
-    families, place, _ = opened(some, omega, parents)
-    return run_given(ask, omega, split, families, place)
+    upto = max(1, int(np.searchsorted(np.cumsum(some.number), ROWS, side="right")))
+    families, place, parent = opened({name: own[:upto] for name, own in some.parents.items()}, omega, parents)
+    return run_given(ask, omega, split, families, place, of_parents(parent, omega.unit_rows or 1))
 
 
-def opened(
-    parents: Mapping[str, Ints], omega: Domain, above: Domain
-) -> tuple[Block, Ints, Ints]:
+def of_parents(parent: Ints, most: int) -> Ints:
+    """At most so many children of each parent, at random, always the same; parents are in their order."""
+    by = np.lexsort((np.random.default_rng(0).random(len(parent)), parent))
+    first = np.searchsorted(parent[by], np.arange(int(parent.max(initial=-1)) + 1))
+    return np.sort(by[np.arange(len(by)) - first[parent[by]] < most])
+
+
+def opened(parents: Mapping[str, Ints], omega: Domain, above: Domain) -> tuple[Block, Ints, Ints]:
     """For each child of these parents what it is given but for the child before, its place among its
     siblings, and which of the parents is its own."""
     number = parents[number_of(above, omega.table).name]
@@ -65,11 +89,9 @@ def opened(
     return given, place, parent
 
 
-def children(
-    model: Model, given: Given, omega: Domain, above: Domain, foreign_key: str
-) -> Model:
+def children(model: Model, given: Given, omega: Domain, above: Domain, foreign_key: str) -> Model:
     """The model of a whole table of children: `draw` takes the number of parents, and draws the children of
-    those that the parents' model draws from the same random numbers."""
+    those that the parents' model draws from the same random numbers; with what they were given."""
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         (own,) = rng.spawn(1)
@@ -80,7 +102,11 @@ def children(
                 some = {name: np.asarray(codes)[start : start + BLOCK] for name, codes in block.items()}
                 told, place, parent = opened(some, omega, above)
                 if len(place):
-                    made = given.draw(told, place, own)
+                    made = told | given.draw(told, place, own)
+                    for column in omega:
+                        if column.origin and column.origin[0] == "previous":
+                            before = np.roll(made[column.origin[1]], 1)
+                            made[column.name] = np.where(place == 0, column.size, before)
                     made[foreign_key] = first + start + parent
                     yield made
             first += many

@@ -2,10 +2,11 @@
 
 A unit is all rows, of any of the tables, whose key is the same. The claim: **what a table of parents or of
 children has of a unit is a function of the secret key and of the unit's own rows, whatever their order, and
-is one row of parents, or at most k rows of children.**
+is one row of parents, or at most t <= k rows of children.**
 
 - Of several parents with one key the first in the unit's order is kept (`unit_rows.py`).
 - Of its children the first k in that order, then sorted as the spec says, equal ones again in that order.
+  What is before a child is told by all k; of these at most t, by another random order, are rows of the table.
 - Children without a parent are left out: whether there is one is told by the unit's own rows.
 - Rows without a key, and ruined records, are one unit together, as everywhere.
 """
@@ -15,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.trusted.rows.unit_rows import Kept, Records, Truncation, least, runs, side_by_side
-
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -58,40 +58,39 @@ def child_rows(
     others: Mapping[str, Truncation],
     order: Sequence[Order] = (),
 ) -> Kept:
-    """The table of children: a row's own columns, and those that come from its parent, from the child
-    before it, from how many they are, and from its place among them."""
+    """The table of children, at most `omega.unit_rows` of a parent: a row's own columns, and those that come
+    from its parent, from the child before it, from how many they are, and from its place among them."""
+    assert omega.unit_rows is not None
     kept = Kept([column.name for column in omega])
-    own_at = {column.name: at for at, column in enumerate(child.marked.columns)}
-    parent_at = {column.name: at for at, column in enumerate(parents.marked.columns)}
     for above, (first, *rest) in _joined(parents, [child, *others.values()]):
-        parent, codes = _sorted(*first, order)
+        parent, rows = _sorted(*first, order)
+        if not len(parent):
+            continue
         begin = np.flatnonzero(np.diff(parent, prepend=-1))
         number = np.diff(np.append(begin, len(parent)))
-        place = np.arange(len(parent)) - np.repeat(begin, number)
-        numbers = {omega.table: np.repeat(number, number)}
+        found: dict[tuple[str, str], NDArray[Any]] = {
+            ("place", ""): np.arange(len(parent)) - np.repeat(begin, number),
+            ("number", omega.table): np.repeat(number, number),
+        }
         for name, (other, _) in zip(others, rest, strict=True):
-            numbers[name] = np.bincount(other, minlength=len(above))[parent]
-
-        def cells(column: Column) -> NDArray[np.integer]:
-            kind, name = column.origin or ("", column.name)
-            if kind == "parent":
-                return above["codes"][parent, parent_at[name]]
-            if kind == "number":
-                return numbers[name]
-            if kind == "place":
-                return place
-            own = codes[:, own_at[name]]
-            return own if not kind else np.where(place == 0, column.size, np.roll(own, 1))
-
-        if len(parent):
-            kept.add(np.column_stack([cells(column) for column in omega]).astype(np.int32))
+            found["number", name] = np.bincount(other, minlength=len(above))[parent]
+        for column, codes in zip(parents.marked.columns, above["codes"].T, strict=True):
+            found["parent", column.name] = codes[parent]
+        for column, codes in zip(child.marked.columns, rows["codes"].T, strict=True):
+            found["", column.name] = codes
+            none = found["place", ""] == 0
+            found["previous", column.name] = np.where(none, column.size, np.roll(codes, 1))
+        asked = _some(parent, rows["mark"][:, 1], omega.unit_rows)
+        every = [found[column.origin or ("", column.name)][asked] for column in omega]
+        kept.add(np.column_stack(every).astype(np.int32))
     return kept
 
 
 def _joined(
     parents: Truncation, children: Sequence[Truncation]
-) -> Iterator[tuple[Records, list[tuple[NDArray[np.int64], Codes]]]]:
-    """Some parents, one of a unit, and of each table their children: whose each is, rising, and its codes."""
+) -> Iterator[tuple[Records, list[tuple[NDArray[np.int64], Records]]]]:
+    """Some parents, one of a unit, and of each table their children: whose each is, rising, and its
+    record."""
     tables = [parents, *children]
     with ExitStack() as opened:
         shelves = [opened.enter_context(closing(table.by_unit())) for table in tables]
@@ -104,7 +103,7 @@ def _joined(
                 yield own, [_of_parents(own, rows) for rows in found]
 
 
-def _of_parents(parents: Records, rows: Records) -> tuple[NDArray[np.int64], Codes]:
+def _of_parents(parents: Records, rows: Records) -> tuple[NDArray[np.int64], Records]:
     """The rows that have a parent, parent by parent, each unit's in its own order."""
     order, first = runs(np.concatenate([parents["unit"], rows["unit"]]))
     unit = np.empty(len(order), np.int64)
@@ -114,16 +113,24 @@ def _of_parents(parents: Records, rows: Records) -> tuple[NDArray[np.int64], Cod
     parent = at[unit[len(parents) :]]
     there = np.flatnonzero(parent >= 0)
     there = there[np.argsort(parent[there], kind="stable")]
-    return parent[there], rows["codes"][there]
+    return parent[there], rows[there]
 
 
 def _sorted(
-    parent: NDArray[np.int64], codes: Codes, order: Sequence[Order]
-) -> tuple[NDArray[np.int64], Codes]:
+    parent: NDArray[np.int64], rows: Records, order: Sequence[Order]
+) -> tuple[NDArray[np.int64], Records]:
     """Children of a parent by these columns, missing last; equal ones in the unit's own order."""
     keys: list[NDArray[np.integer]] = []
     for one in reversed(order):
-        own = codes[:, one.at]
+        own = rows["codes"][:, one.at]
         keys.append(np.where(own == one.missing, 2**31 - 1, -own if one.falling else own))
     by = np.lexsort((*keys, parent))
-    return parent[by], codes[by]
+    return parent[by], rows[by]
+
+
+def _some(parent: NDArray[np.int64], random: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+    """At most so many children of each parent: those of the least random numbers."""
+    by = np.lexsort((random, parent))
+    begin = np.flatnonzero(np.diff(parent[by], prepend=-1))
+    number = np.arange(len(by)) - np.repeat(begin, np.diff(np.append(begin, len(by))))
+    return by[number < most]

@@ -212,8 +212,7 @@ class Truncation:
             self.rows += int(records["times"].sum())
 
     def by_unit(self) -> Shelves:
-        """Rows on the shelf of their unit, each with its place in the unit's order as its mark: the first k of
-        every unit, and others."""
+        """The first k rows of every unit, and others, by their unit; a mark is now a place in its order."""
         units, shelves = self.marked.units, Shelves(self._kind)
         for group in self._by_row.groups():
             for placed in _placed(group, units):

@@ -16,7 +16,7 @@ from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.joined_rows import Order, child_rows, parent_rows
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.sample import Table, scanned
+from dpsynth_cli.trusted.rows.sample import Sample, Table
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
 from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked, Truncation
@@ -57,11 +57,15 @@ class TablePasses:
         add_up = self._engine.sum_over if self._engine.watches else sum_over  # the rows are in this process
         return add_up(self._kept, self._omega, questions)[0]
 
-    def sampled(self, table: str, omega: Domain, rows: int, problems: Problems) -> Table:
-        """An even sample of a table as it is in its file, for the steward; what is not as declared is
-        counted."""
-        scan = self._sources[table].scan.declared(omega.columns)
-        return scanned(scan, omega, rows, self._progress, problems)
+    def sampled(self, omega: Domain, rows: int | None, problems: Problems | None = None) -> Table:
+        """An even sample of the rows of a table, joined with what belongs to them, for the steward; what is
+        not as declared in its own columns is counted."""
+        self.declare(omega)
+        sample = Sample(rows)
+        with closing(self._joined(problems)) as kept:
+            for piece in kept.pieces():
+                sample.add(kept.encode(piece))
+        return sample.table(omega)
 
     def close(self) -> None:
         """Rows that were kept in a file are gone."""
@@ -69,13 +73,13 @@ class TablePasses:
             self._kept.close()
         self._kept = None
 
-    def _joined(self) -> Kept:
+    def _joined(self, problems: Problems | None = None) -> Kept:
         omega = self._omega
         numbers = [column.origin[1] for column in omega if column.origin and column.origin[0] == "number"]
         if omega.table == self._parent:
             own = [column for column in omega if column.origin is None]
             with ExitStack() as opened:
-                parents = self._gathered(opened, self._parent, own)
+                parents = self._gathered(opened, self._parent, own, problems)
                 return parent_rows(omega, parents, {name: self._gathered(opened, name) for name in numbers})
         own = [column for column in omega if column.origin is None]
         above = [
@@ -91,11 +95,17 @@ class TablePasses:
         ]
         with ExitStack() as opened:
             parents = self._gathered(opened, self._parent, above)
-            children = self._gathered(opened, omega.table, own)
+            children = self._gathered(opened, omega.table, own, problems)
             others = {name: self._gathered(opened, name) for name in numbers if name != omega.table}
             return child_rows(omega, parents, children, others, order)
 
-    def _gathered(self, opened: ExitStack, table: str, columns: Sequence[Column] = ()) -> Truncation:
+    def _gathered(
+        self,
+        opened: ExitStack,
+        table: str,
+        columns: Sequence[Column] = (),
+        problems: Problems | None = None,
+    ) -> Truncation:
         """The rows of a table with these columns, by their units."""
         source = self._sources[table]
         units = Units(source.key, source.rows, self._secret)
@@ -103,5 +113,5 @@ class TablePasses:
         truncation = opened.enter_context(closing(Truncation(Marked(scan, columns, units))))
         assert self._engine.gather is not None
         self._progress("reading", 0, scan.size)
-        self._engine.gather(truncation, lambda done: self._progress("reading", done, scan.size))
+        self._engine.gather(truncation, lambda done: self._progress("reading", done, scan.size), (), problems)
         return truncation
