@@ -11,6 +11,7 @@ from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.synthesis import draw
 from dpsynth_cli.release.transcript import load
+from dpsynth_cli.spec.table_reading import beside
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
         )
     spec = replace(spec.found(outcome.found.domain), output=output)
     files = Files.of(spec)
-    others = [Path(output).with_name(beside(output, one.child.spec.output)) for one in outcome.tables]
+    others = [Path(beside(output, one.child.name)) for one in outcome.tables]
     for taken in (other for other in others if other.exists()):
         raise UsageError(f"{taken} is already there.", next_step="Choose another name for the parents.")
     if files.output is not None and files.public_audit.exists():
@@ -57,13 +58,3 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
         made.append(Sampled(str(other), child.rows, seed, child.sha256))
     pending.publish()
     return Sampled(output, count, seed, pending.sha256, tuple(made))
-
-
-def beside(output: str, table: str) -> str:
-    """The name of a table of children that goes with parents of this name: in their format.
-
-    >>> beside("out/more.csv", "members.parquet")
-    'more.members.csv'
-    """
-    name = Path(output)
-    return f"{name.stem}.{Path(table).stem}{name.suffix}"

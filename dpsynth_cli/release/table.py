@@ -226,8 +226,9 @@ def _tables_published(
                 real()
                 problems[name] = counted()
             first, *rest = useful
-            more = {name: {"utility": useful[name], "problems": problems[name]} for name in rest}
-            return useful[first], problems[first] | {"tables": more}
+            if useful[first] is not None:
+                useful[first] |= {"tables": {name: useful[name] for name in rest}}
+            return useful[first], problems[first] | {"tables": {name: problems[name] for name in rest}}
 
         return _in_place(spec, ledger, files, journal, pending, public, measured)
 

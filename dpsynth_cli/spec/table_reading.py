@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS
+from dpsynth_cli.spec.paths import OUTPUT
 from dpsynth_cli.spec.reader import Reader, did_you_mean, listed
 from dpsynth_cli.spec.tables import (
     CHILDREN,
@@ -34,6 +35,7 @@ ReadSpec = Callable[[Keys, list[Mistake]], "Spec | None"]
 
 def read_tables(tree: Keys, mistakes: list[Mistake], read: ReadSpec) -> Spec | None:
     """The spec of the parents, with the tables of children; `read` makes a spec of one table's keys."""
+    tree = _with_output(tree)
     document = Reader(tree, "", mistakes)
     section = document.section(replace(TABLES, required=True))
     known = (*SHARED, "rows", "csv", DEFAULTS.name, TABLES.name)
@@ -72,7 +74,7 @@ def read_tables(tree: Keys, mistakes: list[Mistake], read: ReadSpec) -> Spec | N
         for mistake in found:
             first = mistake.path.split(".")[0]
             inside = first in keys.entries and first not in ("rows",)
-            path = dotted(dotted("tables", name), "") + mistake.path if inside else mistake.path
+            path = f"{dotted('tables', name)}.{mistake.path}" if inside else mistake.path
             mistake = replace(mistake, path=path)
             if mistake not in mistakes:
                 mistakes.append(mistake)
@@ -93,6 +95,36 @@ def read_tables(tree: Keys, mistakes: list[Mistake], read: ReadSpec) -> Spec | N
     if mistakes:
         return None
     return replace(main, tables=tables, domain=tables.of_parents(main.domain))
+
+
+def beside(output: str, table: str) -> str:
+    """The file of a table of children, beside that of the parents and in its format.
+
+    >>> beside("out/more.csv", "members")
+    'out/more.members.csv'
+    """
+    stem, ending = os.path.splitext(output)
+    return f"{stem}.{table}{ending}"
+
+
+def _with_output(tree: Keys) -> Keys:
+    """An output on the command line is that of the parents; their children go beside it."""
+    output, tables = tree.entries.get(OUTPUT.name), tree.entries[TABLES.name].node
+    given = output is not None and output.place.line is None and isinstance(output.node, Scalar)
+    if not given or not isinstance(tables, Keys) or output is None or not isinstance(output.node, Scalar):
+        return tree
+    named = dict[str, Entry]()
+    for name, entry in tables.entries.items():
+        if isinstance(entry.node, Keys):
+            path = output.node.text
+            path = beside(path, name) if PARENT.name in entry.node.entries else path
+            own = {OUTPUT.name: Entry(output.place, Scalar(path, output.place, quoted=True))}
+            entry = Entry(entry.place, Keys(entry.node.entries | own, entry.node.place))
+        named[name] = entry
+    rest = {key: entry for key, entry in tree.entries.items() if key != OUTPUT.name}
+    return Keys(
+        rest | {TABLES.name: Entry(tree.entries[TABLES.name].place, Keys(named, tables.place))}, tree.place
+    )
 
 
 def _called(spec: Spec, table: str) -> Spec:
@@ -187,8 +219,7 @@ def _check(document: Reader, section: Reader, main: Spec, tables: Tables) -> Non
                 if name not in modelled:
                     hint = did_you_mean(name, own)
                     section.note(child.name, f"has {name} in {key.name}, which is no modelled column{hint}")
-        reserved = {
-            column.name for column in child.of_child(child.spec.domain, tables.of_parents(main.domain))
-        }
-        for name in sorted(reserved - modelled & set(own)):
+        asked = child.of_child(child.spec.domain, tables.of_parents(main.domain))
+        reserved = {column.name for column in asked if column.origin is not None}
+        for name in sorted(reserved & set(own)):
             section.note(child.name, f"has a column {name}, which would mean something else here; rename it")

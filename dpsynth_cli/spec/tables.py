@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS
-from dpsynth_cli.spec.keys import Key, Kind, Section
+from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema
 from dpsynth_cli.spec.kinds import LINE, SCALARS, items, text, whole
 from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.reader import Wrong
@@ -145,6 +145,26 @@ def each_table(spec: Spec) -> dict[str, Spec]:
     own = tuple(column for column in spec.domain if column.origin is None)
     parents = replace(spec, domain=replace(spec.domain, columns=own))
     return {spec.tables.parent: parents} | {child.name: child.spec for child in spec.tables.children}
+
+
+def tables_schema() -> Schema:
+    """The JSON Schema of the section: any names, each a table of parents or of children."""
+    own = (INPUT, OUTPUT, DERIVE, RULES)
+    kinds = []
+    for keys in ((KEY,), (PARENT, FOREIGN_KEY, CHILDREN)):
+        optional = (ORDER, SIBLINGS) if PARENT in keys else ()
+        table = object_schema([*(replace(key, required=True) for key in keys), *optional, *own])
+        same = (COLUMNS.name, DEFAULTS.name, "csv")  # as at the top
+        table["properties"] |= {name: {"$ref": f"#/properties/{name}"} for name in same}
+        table["required"] = [*table["required"], COLUMNS.name, INPUT.name]
+        kinds.append(table)
+    return {
+        "description": TABLES.about,
+        "type": "object",
+        "minProperties": 2,
+        "propertyNames": {"pattern": LINE},
+        "additionalProperties": {"oneOf": kinds},
+    }
 
 
 def tables_document(spec: Spec, tables: Tables, one: Callable[[Spec], dict[str, Any]]) -> dict[str, Any]:

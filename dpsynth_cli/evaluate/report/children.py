@@ -16,7 +16,7 @@ def children(audit: Mapping[str, Any]) -> str:
     tables = audit.get("tables", ())
     if not tables:
         return ""
-    judged = (audit.get("problems") or {}).get("tables", {})
+    judged = (audit.get("utility") or {}).get("tables", {})
     parts = []
     for table in tables:
         parts.append(f"<h3>{text(table['name'])}</h3>")
@@ -29,7 +29,7 @@ def children(audit: Mapping[str, Any]) -> str:
                 + (f": {', '.join(counted[:SHOWN])}." if counted else ".")
             )
         )
-        verdict = ((judged.get(table["name"]) or {}).get("utility") or {}).get("verdict")
+        verdict = (judged.get(table["name"]) or {}).get("verdict")
         if verdict:
             parts.append(paragraph(" ".join(verdict["summary"])))
             weaker = [one["words"] for one in verdict["findings"] if one["state"] != "holds"]
