@@ -9,17 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ask, Model
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What the W1 distance (l_inf, unit cube) between the real and the synthetic table is on average at most,
-    whatever the real one is; and of which algorithm that is said, after "of"."""
-
-    w1: float
-    of: str
 
 
 @dataclass(frozen=True)

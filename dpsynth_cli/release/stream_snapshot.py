@@ -11,7 +11,8 @@ from typing import Any
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.search.find import Found
-from dpsynth_cli.questions import Answer, Asking, Model, Question, Total, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Asking, Model, Question, Total
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.synthesis import Outcome
 from dpsynth_cli.release.transcript import Transcript
@@ -51,6 +52,7 @@ def header_of(state: StreamState) -> dict[str, Any]:
         "clock": release["clock"],
         "at_least": release.get("at_least", 0),
         "before": release.get("before", 0),
+        "seen": release.get("seen"),
     }
 
 
@@ -84,7 +86,9 @@ def _counted_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> t
         if [question for question, _ in window] != [question for question, _ in answers]:
             raise VerificationError("the transcript's window has other answers than its release.", "")
         counted = online.counted_of([answer for _, answer in window])
-    return online.snapshot(counted, spec.domain), bill.charges
+    seen = None if window else stream.get("seen")
+    depths = None if seen is None else {int(level): float(events) for level, events in seen.items()}
+    return online.snapshot(counted, spec.domain, depths), bill.charges
 
 
 def _sparse_model(spec: Spec, clock: int, answers: Answers) -> tuple[Model, list[Charge]]:
@@ -105,7 +109,7 @@ def _sparse_model(spec: Spec, clock: int, answers: Answers) -> tuple[Model, list
     if len(omega.modelled) == 1:  # the deeper levels are paid for when they come
         deep = online.sparse_depth(omega.modelled)
         bill = sparse_bill(spec, online.sparse_questions(deep, omega, params))
-    return online.sparse_snapshot(levels, total, omega), bill
+    return online.sparse_snapshot(levels, total, omega, params, spec.privacy.budget), bill
 
 
 def time_level(spec: Spec, clock: int) -> int:

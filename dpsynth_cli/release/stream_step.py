@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.mechanisms.online import online, schedule
+from dpsynth_cli.mechanisms.online.guarantee import seen_depths
 from dpsynth_cli.mechanisms.pmm.levels import deepest
-from dpsynth_cli.questions import Answer, Question, Total, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Question, Total
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
 from dpsynth_cli.release.stream_window import marked
@@ -42,7 +44,7 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
     now = schedule.due(clock, params.releases_per_doubling)
     if now <= state.release.get("due", 0):
         return False
-    before = state.release
+    before, past = state.release, state.answers
     release, at_least = state.release.get("number", 0) + 1, online.depth_of(state.answers)
     state.release = {
         "number": release,
@@ -57,7 +59,8 @@ def advance(state: StreamState, spec: Spec, rows: Leaves, batch_id: str, day: st
             stream,
             lambda ask, before: online.ask_release(ask, spec.domain, params, spec.split, at_least, before),
         )
-        state.release |= {"at_least": at_least, "marks": marked(state, before)}
+        seen = seen_depths(before.get("seen"), past, state.answers)
+        state.release |= {"at_least": at_least, "marks": marked(state, before), "seen": seen}
     else:
         _segments(state, spec, stream, clock)
     return True

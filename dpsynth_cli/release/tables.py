@@ -112,7 +112,7 @@ def about_children(made: Sequence[MadeTable], written: Mapping[str, Pending]) ->
                 [column.name for column in one.asked],
                 one.model.total,
             ),
-            **({"found": found_columns(one.found)} if one.found.facts else {}),
+            **({"found": found_columns(one.found, one.charges)} if one.found.facts else {}),
         }
         for one in made
     ]

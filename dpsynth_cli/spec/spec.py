@@ -15,6 +15,7 @@ from typing import Any
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.fillers import Filler, all_columns
+from dpsynth_cli.mechanisms.determined import rest_of
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
@@ -49,7 +50,7 @@ from dpsynth_cli.spec.table_reading import read_tables
 from dpsynth_cli.spec.tables import TABLES, Tables
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, from_json, places_of, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -242,8 +243,8 @@ def _read(
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private, any(column.private for column in columns))
-    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
+    privacy = read_privacy(document, name, private, columns)
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism, strata)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -257,14 +258,23 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    unit_rows = None if privacy.unit is None else privacy.unit.rows
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
+    unit = privacy.unit
+    domain = Domain(
+        columns,
+        privacy.neighbours,
+        rows_hint,
+        strata,
+        stated.impossible,
+        unit.rows if unit else None,
+        unit.order if unit else None,
+    )
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(
         m.path in shaky or m.path.startswith(("columns.", "mechanism.", "derive", "rules")) for m in mistakes
     ):
-        mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        unfit = mechanism.fits(rest_of(domain, stated.looked_up), params)
+        mistakes += [Mistake(named_at, "", why) for why in unfit]
         keeper, none_left = keeper_of(stated.relations, domain)
         none_left += [
             f"rules.impossible leaves no row that has {said} in {name}; leave that out of the column's "
@@ -281,15 +291,6 @@ def _read(
     spec = Spec(
         name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
         keeper, seed, csv, evaluation, strict, {},
-        _places(tree), dated_output(document, folder),
+        places_of(tree), dated_output(document, folder),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))
-
-
-def _places(tree: Keys) -> dict[str, str]:
-    places = {}
-    for key, (place, node) in tree.entries.items():
-        places[key] = str(place)
-        for inside, entry in node.entries.items() if isinstance(node, Keys) else ():
-            places[dotted(key, inside)] = str(entry.place)
-    return places

@@ -208,6 +208,9 @@ def _check(document: Reader, section: Reader, main: Spec, tables: Tables) -> Non
         if stem in taken:
             section.note(name, f"has an output of the same name as {taken[stem]}; each must have its own")
         taken[stem] = name
+    for name, spec in specs.items():
+        for column in (column.name for column in spec.domain if column.open):
+            section.note(name, f"has labels of {column} that nobody has listed; list them, or candidates")
     reserved = {f"number of {child.name}" for child in tables.children}
     for name in sorted(reserved & {column.name for column in main.declared}):
         section.note(tables.parent, f"has a column {name}, which would mean something else here; rename it")

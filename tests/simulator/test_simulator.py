@@ -61,6 +61,11 @@ ONCE_FAILED = {
     "a folder that could not be synced had no words": Schedule(
         1, ((("init", False),), (("push", "1"),)), (Event(1, 17, "sync fails", 3),)
     ),
+    "a stream was given up while its snapshot was half in place": Schedule(
+        3,
+        ((("init", False), ("push", "1"), ("publish",)), (("init", True),)),
+        (Event(0, 106, "sync fails", 1),),
+    ),
 }
 
 

@@ -9,22 +9,25 @@ lattice of cubes and the closest measure in linf, as in `psmm.py` (E3, E5-E8).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.psmm.guarantee import DRAWS, mean_off
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice
+from dpsynth_cli.numeric.moved_rows import ABSOLUTE, Moved, moved_rows
 from dpsynth_cli.numeric.partition import along
 from dpsynth_cli.numeric.projection import BITS, cubes, halvings, reach, rounded
 from dpsynth_cli.numeric.spectrum import Axes
 from dpsynth_cli.numeric.transport import closest, effort
-from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
+from dpsynth_cli.questions import Affine, Answer, Ask, CellCounts, Cells, Floats, Question
 from dpsynth_cli.shares import divide
 
 MOST_AXES = 6  # that are counted, if the spec does not say
@@ -47,14 +50,23 @@ class Box:
     def widths(self) -> Floats:
         return self.high - self.low
 
+    def diameter(self, widths: Floats) -> float:
+        """Of a cell with these sides, in the largest coordinate."""
+        return float((np.abs(self.vectors) @ widths).max(initial=0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """How many rows each cell has, its lower corner (cells x axes) and how wide it is along each axis."""
+    """How many rows each cell has, its lower corner (cells x axes) and how wide it is along each axis. By the
+    noisy counts: by how many rows all together are off at most, on average, and how far rows have to be moved
+    if so many are drawn for each of the mass."""
 
     mass: Floats
     corner: Floats
     width: Floats
+    rows_off: float = 0.0
+    seconds: float = 0.0  # that it takes to say so, at worst
+    moved: Callable[[float], Moved] = field(default=lambda drawn: Moved(0.0, 0.0, 0), repr=False)
 
 
 def box(found: Axes, mean: Floats, dimension: int | None, strength: float = 1.0) -> Box:
@@ -137,8 +149,25 @@ def _by_tree(
         total = max(0.0, best_total([(float(sizes.rows[k]), sizes.variance), root]))
         mass = descend(total, estimates, spread, everywhere, posterior)
         place = [along(order, axis) for axis in range(len(part.widths))]
-        found.append(_measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))]))
+        made = _measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))])
+        moved = partial(moved_rows, estimates, spread, mass, _diameters(part, order))
+        found.append(replace(made, rows_off=_rows_off(part, total, root), moved=moved))
     return found
+
+
+def _diameters(box: Box, order: tuple[int, ...]) -> list[Floats]:
+    """By level, that of each of its cells."""
+    halved = [[order[:level].count(a) for a in range(len(box.widths))] for level in range(len(order) + 1)]
+    return [
+        np.full(1 << level, box.diameter(box.widths / 2.0 ** np.array(times)))
+        for level, times in enumerate(halved)
+    ]
+
+
+def _rows_off(box: Box, total: float, estimate: tuple[float, float]) -> float:
+    """How many rows too many or too few, if counts say so many, with this variance; times their distance."""
+    off = abs(total - estimate[0]) + ABSOLUTE * math.sqrt(estimate[1])
+    return off * max(1.0, box.diameter(box.widths))
 
 
 def _by_lattice(
@@ -159,10 +188,29 @@ def _by_lattice(
     for k, (part, shape, nu) in enumerate(zip(boxes, shapes, answer.blocks, strict=True)):
         own = (float(nu.sum()), answer.sd**2 * len(nu))
         total = max(0, round(best_total([(float(sizes.rows[k]), sizes.variance), own])))
-        mass = closest(nu, total, _lattice(shape)).counts.astype(np.float64)
+        nearest = closest(nu, total, _lattice(shape))
+        mass = nearest.counts.astype(np.float64)
         place = np.unravel_index(np.arange(len(mass)), shape) if shape else ()
-        found.append(_measure(part, mass, list(place), list(shape)))
+        made = _measure(part, mass, list(place), list(shape))
+        side = part.diameter(made.width)
+        moved = partial(_moved_on, _lattice(shape), nearest.distance, answer, mass, side)
+        seconds = DRAWS[0] * effort(_lattice(shape))[0]
+        off = _rows_off(part, total, own)
+        found.append(replace(made, rows_off=off, seconds=seconds, moved=moved))
     return found
+
+
+def _moved_on(
+    lattice: Lattice, distance: float, answer: Answer, mass: Floats, side: float, drawn: float
+) -> Moved:
+    """By what the noise of the counts is worth, and how far the closest measure is from them; cells are so
+    far apart as they are wide."""
+    due = mass * drawn
+    rounding = (
+        float(((due - np.floor(due)) * (np.ceil(due) - due)).sum()) / drawn * max(lattice.shape, default=1)
+    )
+    off = mean_off(lattice, answer.noise, answer.sd, 0.0, np.random.default_rng(0)) * lattice.side
+    return Moved(side * (distance + off + rounding), side * float(mass.sum()), 0)
 
 
 def _lattice(shape: tuple[int, ...]) -> Lattice:

@@ -1,6 +1,7 @@
 """`online`: continual release of a stream.
 
 online     the mechanism: what a release asks, snapshots; sparse counting's consistency step
+guarantee  bounds on W1: Theorem 5.1, and by the counts of a snapshot
 schedule   when a stream is released: public numbers
 """
 

@@ -20,13 +20,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.online import schedule
+from dpsynth_cli.mechanisms.online import guarantee, schedule
 from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
@@ -138,8 +139,9 @@ def _tree_questions(columns: tuple[Column, ...], r: int, share: Fraction, new: i
     )
 
 
-def snapshot(counted: Counted, omega: Domain) -> Model:
-    """A synthetic table of everything so far: the levels of the tree made consistent."""
+def snapshot(counted: Counted, omega: Domain, seen: Mapping[int, float] | None = None) -> Model:
+    """A synthetic table of everything so far: the levels of the tree made consistent. `seen`: how many events
+    were seen how deep when they came, if it is known."""
     columns = omega.modelled
     tree = partition(columns, counted.r)
     room = tree.volumes(columns)
@@ -152,7 +154,11 @@ def snapshot(counted: Counted, omega: Domain) -> Model:
     noise = {
         str(j): round(v**0.5, 3) for j, v in enumerate(counted.variances) if counted.counts[j] is not None
     }
-    return Model(round(total), draw, facts={"depth": len(tree.order), "noise_by_level": noise})
+    facts = {"depth": len(tree.order), "noise_by_level": noise}
+    known = partial(
+        guarantee.running_by_answers, columns, counted.counts, counted.variances, mass, total, seen
+    )
+    return Model(round(total), draw, facts=facts, bound=known)
 
 
 def _divided(pair: consistency.Siblings) -> Floats:
@@ -167,7 +173,9 @@ def _divided(pair: consistency.Siblings) -> Floats:
 # --- sparse counting ---------------------------------------------------------------------------------
 
 
-def sparse_snapshot(n: Mapping[int, Ints], total: int | None, omega: Domain) -> Model:
+def sparse_snapshot(
+    n: Mapping[int, Ints], total: int | None, omega: Domain, params: Params, epsilon: Fraction
+) -> Model:
     """Algorithm 12, consistency and output: n[j] are the private counts of level j.
 
     `total` is the public number of events; None where arrivals are private and level 0 is counted.
@@ -182,7 +190,29 @@ def sparse_snapshot(n: Mapping[int, Ints], total: int | None, omega: Domain) -> 
     if whole and r:
         estimates = consistency.as_counted(counts, room)
         mass = consistency.descend(whole, estimates, None, room, consistency.uniform)
-    return Model(whole, pmm.points([tree], [mass], [float(whole)], columns), facts={"depth": len(tree.order)})
+    known = no_bound
+    if total is not None and whole:
+        errors = _node_errors(whole, omega, params, epsilon)
+        known = partial(guarantee.sparse_by_answers, columns, whole, errors, n, mass)
+    draw = pmm.points([tree], [mass], [float(whole)], columns)
+    return Model(whole, draw, facts={"depth": len(tree.order)}, bound=known)
+
+
+def _node_errors(t: int, omega: Domain, params: Params, epsilon: Fraction) -> dict[int, guarantee.NodeError]:
+    columns, replaced = omega.modelled, omega.neighbours == "replace_one"
+    return guarantee.node_errors(
+        t, len(columns), sparse_depth(columns), epsilon, replaced, params.releases_per_doubling
+    )
+
+
+def bound(
+    omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
+) -> Bound | None:
+    """Theorem 5.1, of sparse counting after n events where their number is public."""
+    if params.algorithm != "sparse" or params.arrivals != "public":
+        return None
+    errors = _node_errors(round(n), omega, params, Fraction(str(epsilon)))
+    return guarantee.sparse_theorem(omega.modelled, round(n), errors)
 
 
 def sparse_depth(columns: tuple[Column, ...]) -> int:
@@ -216,7 +246,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         r = (omega.rows_hint or 1).bit_length() - 1
         answers = ask(sparse_questions(r, omega, replace(params, arrivals="private")))
         levels = {(len(answer.values) - 1).bit_length(): answer.values for answer in answers}
-        model = sparse_snapshot(levels, None, omega)
+        model = sparse_snapshot(levels, None, omega, params, Fraction(1))
         notes = ("This is what an event pays; half of it goes into sparse counting, half into level ends.",)
     return Model(model.total, model.draw, notes, model.facts)
 
@@ -252,5 +282,6 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "counts": 0.98},
     fits=fits,
+    bound=bound,
     stream=True,
 )

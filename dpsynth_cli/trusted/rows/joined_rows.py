@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.trusted.rows.unit_rows import Kept, Records, Truncation, least, runs, side_by_side
+from dpsynth_cli.trusted.rows.kept_rows import Kept
+from dpsynth_cli.trusted.rows.unit_rows import Records, Truncation, least, runs, side_by_side
 
 
 @dataclass(frozen=True)

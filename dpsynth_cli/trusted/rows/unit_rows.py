@@ -3,7 +3,8 @@
 The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, whatever
 their order.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows
 that are equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's
-rows as they were.
+rows as they were. Where rows have an order in time, `unit_runs.py` chooses among the first of them those
+that follow one another.
 
 Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
 first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
@@ -14,7 +15,7 @@ rows a group.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Lock
@@ -24,16 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
-from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, written
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
+from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
+from dpsynth_cli.trusted.rows.unit_runs import chosen, in_time, pair_names, starts
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
 SHELVES, BUCKETS = 256, 4096
-IN_MEMORY = 2**24  # bytes, before a file is made
 TOGETHER = 2**25  # bytes of records that are sorted at once
 AT_ONCE = 2**20  # rows whose places are made at once
 
@@ -51,6 +51,11 @@ class Marked:
     def __init__(self, scan: Scan, columns: Sequence[Column], units: Units) -> None:
         self.columns, self.units = tuple(columns), units
         self._scan = scan.declared([*columns, unit_column(units.column)])
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """Of its records."""
+        return record(len(self.columns))
 
     @property
     def size(self) -> int | None:
@@ -90,18 +95,6 @@ class Marked:
         return made
 
 
-def _write(file: Any, data: bytes) -> None:
-    """To a temporary file; what is said where that fails does not depend on rows."""
-    try:
-        file.write(data)
-    except OSError as error:
-        raise FileError(
-            f"cannot write a temporary file in {tempfile.gettempdir()}: {reason(error)}.",
-            "",
-            "Set TMPDIR to a private folder with more room.",
-        ) from None
-
-
 class Shelves:
     """Records in a private temporary file, shelf by shelf; safe to fill from several threads."""
 
@@ -117,7 +110,7 @@ class Shelves:
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
             self._file.seek(self._end)
-            _write(self._file, data)
+            written(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -156,43 +149,6 @@ def side_by_side(several: Sequence[Shelves]) -> Iterator[list[Records]]:
     yield [one.read(range(first, SHELVES)) for one in several]
 
 
-class Kept:
-    """Rows that were kept, as a table that can be passed over again and again; raw data."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._wanted = list(names), list(names)
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
-        self._blocks: list[int] = []
-        self.rows = 0
-
-    def add(self, codes: NDArray[np.int32]) -> None:
-        for first in range(0, len(codes), AT_ONCE // 8):
-            part = codes[first : first + AT_ONCE // 8]
-            _write(self._file, np.ascontiguousarray(part.T).tobytes())
-            self._blocks.append(len(part))
-        self.rows += len(codes)
-
-    def only(self, names: Collection[str]) -> Kept:
-        part = copy(self)
-        part._wanted = [name for name in self._names if name in names]
-        return part
-
-    def count_rows(self) -> int:
-        return self.rows
-
-    def pieces(self) -> Iterator[Piece]:
-        self._file.seek(0)
-        for rows in self._blocks:
-            data = self._file.read(4 * rows * len(self._names))
-            yield Piece(np.frombuffer(data, np.int32).reshape(-1, rows), 0)
-
-    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
-        return {name: piece.data[self._names.index(name)] for name in self._wanted}
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class Truncation:
     """Rows as they come, in any order and from several threads; then those that are kept."""
 
@@ -211,28 +167,40 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
+    @property
+    def _chosen(self) -> int:
+        """How many rows of a unit are looked at: more than are kept where they follow one another."""
+        units = self.marked.units
+        return units.rows if units.time is None else chosen(units.rows)
+
     def by_unit(self) -> Shelves:
-        """The first k rows of every unit, and others, by their unit; a mark is now a place in its order."""
-        units, shelves = self.marked.units, Shelves(self._kind)
+        """The first rows of every unit, and others, by their unit; a mark is now a place in its order."""
+        units, shelves, first_of = self.marked.units, Shelves(self._kind), self._chosen
         for group in self._by_row.groups():
             for placed in _placed(group, units):
-                first = placed[least(placed, units.rows)] if _crowded(placed, units.rows) else placed
+                first = placed[least(placed, first_of)] if _crowded(placed, first_of) else placed
                 shelves.put(first, first["unit"])
         self.close()
         return shelves
 
-    def kept(self) -> tuple[Kept, Kept]:
-        """At most k rows of each unit; and the units: the first of its rows, and how many it has."""
+    def kept(self) -> tuple[Kept, Kept, Kept]:
+        """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
+        that follow one another, where there is an order."""
         units, names = self.marked.units, [column.name for column in self.marked.columns]
-        rows, each = Kept(names), Kept([*names, SIZE])
+        rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
+        time, k = (None if units.time is None else names.index(units.time)), units.rows
         with closing(self.by_unit()) as by_unit:
             for group in by_unit.groups():
-                first = group[least(group, units.rows)]
+                first = group[least(group, self._chosen)]
                 heads = np.flatnonzero(starts(first["unit"]))
-                size = np.diff(np.append(heads, len(first))) - 1  # its code: 0 is one row
-                rows.add(first["codes"])
-                each.add(np.column_stack([first["codes"][heads], size.astype(np.int32)]))
-        return rows, each
+                size = np.diff(np.append(heads, len(first)))
+                codes, lead = first["codes"], first["codes"][heads]
+                if time is not None:
+                    codes, lead, together = in_time(first, heads, size, time, k)
+                    pairs.add(together)
+                rows.add(codes)
+                each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        return rows, each, pairs
 
     def close(self) -> None:
         self._by_row.close()
@@ -291,10 +259,3 @@ def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         order = np.lexsort((marks[:, 1], marks[:, 0]))
         ordered = marks[order]
     return order, np.flatnonzero(starts(ordered))
-
-
-def starts(marks: Marks) -> NDArray[np.bool_]:
-    """Where a mark differs from the one before."""
-    new = np.ones(len(marks), np.bool_)
-    new[1:] = (marks[1:, 0] != marks[:-1, 0]) | (marks[1:, 1] != marks[:-1, 1])
-    return new

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.engines.local import added_up
 from dpsynth_cli.trusted.noise.words import system_source

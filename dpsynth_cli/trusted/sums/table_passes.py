@@ -15,11 +15,12 @@ from dpsynth_cli.questions import Ints, Progress, Question
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.joined_rows import Order, child_rows, parent_rows
+from dpsynth_cli.trusted.rows.kept_rows import Kept
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
-from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked, Truncation
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 
 
 @dataclass(frozen=True)
