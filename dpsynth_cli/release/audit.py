@@ -14,6 +14,7 @@ from typing import Any
 from dpsynth_cli.bounds import Bound
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.numbers import exact
+from dpsynth_cli.release.gone_again import gone_again
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
 
@@ -92,6 +93,8 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
         changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
     change, explained, about = changes[privacy.neighbours], "", dict[str, Any]()
+    if spec.mechanism.stream:
+        explained = gone_again(spec)
     if privacy.unit is not None:
         column, rows = privacy.unit.column, privacy.unit.rows
         unit = f"one unit, all rows of one {column}"

@@ -182,11 +182,11 @@ def _published(
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal, passes.labels)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
-    spec = spec.found(outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
     pending, public = compose(spec, transcript, outcome, files, progress, made.add)
+    spec = spec.found(outcome.found.domain)
 
     def measured() -> Measured:
         counted = partial(for_the_steward, passes.problems, spec.domain)  # the sample may be counted first

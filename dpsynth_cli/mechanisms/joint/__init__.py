@@ -90,12 +90,12 @@ def explored(
     """Count the tables that are worth it, for shares of two looks, of links and of pairs; whether tables are
     by class."""
     frame, given = known.frame, [] if known.siblings is None else known.siblings.given
-    scopes = _pairs(frame, given)
+    scopes = pair_scopes(frame, given)
     if not scopes:
         scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
 
     # Links: a forest by how far pairs are from independence; strong ones once more, finer.
-    survey, gaps, noise = _look(ask, omega, frame, scopes, looks[0], links + pairs)
+    survey, gaps, noise = look_at_pairs(ask, omega, frame, scopes, looks[0], links + pairs)
     forest = choice.forest(gaps, noise, len(frame.ladders))
     chosen = choice.worthwhile(survey, {scope: gaps[scope] for scope in forest}, links, choice.LINKED)
     chosen = chosen or [max(scopes, key=lambda scope: gaps[scope].beyond)]
@@ -114,7 +114,7 @@ def explored(
     return survey.by is not None
 
 
-def _look(
+def look_at_pairs(
     ask: Ask, omega: Domain, frame: Frame, scopes: list[Scope], look: Fraction, share: Fraction
 ) -> tuple[Survey, dict[Scope, Gap], float]:
     """How far pairs are from independence in each class. Tables are looked at by class and of all classes
@@ -151,7 +151,7 @@ def shows(ask: Ask, pairs: int, sizes: Sizes, share: Fraction) -> bool:
     return pairs > 0 and gap_noise(ask, pairs, share, n) <= HOPELESS
 
 
-def _pairs(frame: Frame, given: Sequence[int]) -> list[Scope]:
+def pair_scopes(frame: Frame, given: Sequence[int] = ()) -> list[Scope]:
     """All pairs of columns that have more than one cell, at the level they are looked at; not of two that
     rows are drawn given."""
     wide = [j for j, own in enumerate(frame.ladders) if own.cells > 1]

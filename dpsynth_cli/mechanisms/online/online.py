@@ -21,13 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.online import guarantee, schedule
+from dpsynth_cli.mechanisms.online.fits import fits
 from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
@@ -35,6 +36,9 @@ from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Answer, Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
+
+if TYPE_CHECKING:
+    from dpsynth_cli.mechanisms.online.tables import Plan
 
 FLATTEST = 4  # halvings of the tree of a stream with hardly an event
 SLACK = 2  # a level may be so much deeper than the events that are new would have it, and has a share
@@ -45,8 +49,9 @@ DEEPEST = 20  # of sparse counting, which keeps counters for every node
 @dataclass(frozen=True)
 class Params:
     algorithm: str = parameter(
-        "blocks", "running counts of everything so far, or the paper's sparse counting",
-        choices=("blocks", "sparse"),
+        "blocks", "running counts of a tree (up to five columns) or of the tables of `joint` (any number), "
+        "or the paper's sparse counting",
+        choices=("blocks", "joint", "sparse"),
     )  # fmt: skip
     releases_per_doubling: int = parameter(
         8, "R, releases while the clock doubles (it counts events if arrivals are public, else pushes); with "
@@ -170,6 +175,16 @@ def _divided(pair: consistency.Siblings) -> Floats:
     return consistency.clipped(pair) if len(pair.parent) < FEW else consistency.posterior(pair)
 
 
+# --- tables of mixed columns ---------------------------------------------------------------------------
+
+
+def epoch_plan(omega: Domain, split: Mapping[str, float]) -> Plan:
+    """What is public of an epoch of `algorithm: joint`."""
+    from dpsynth_cli.mechanisms.online.tables import plan_for  # takes long to import
+
+    return plan_for(omega, split["total"], split["counts"])
+
+
 # --- sparse counting ---------------------------------------------------------------------------------
 
 
@@ -236,6 +251,10 @@ def sparse_questions(r: int, omega: Domain, params: Params) -> list[Question]:
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     """What the first release asks: for `dpsynth check`. A stream is released by `dpsynth stream`."""
+    if params.algorithm == "joint":
+        from dpsynth_cli.mechanisms.online import tables
+
+        return tables.first_release(ask, epoch_plan(omega, split))
     if params.algorithm == "blocks":
         model = snapshot(ask_release(ask, omega, params, split), omega)
         notes = (
@@ -251,29 +270,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return Model(model.total, model.draw, notes, model.facts)
 
 
-def fits(omega: Domain, params: Params) -> list[str]:
-    problems = []
-    if not 1 <= len(omega.columns) <= 5:
-        problems.append(f"online takes 1 to 5 columns, not {len(omega.columns)}")
-    if omega.strata:
-        problems.append("online takes no strata: its tree has the label like any other column")
-    if params.arrivals == "public" and omega.neighbours != "replace_one":
-        problems.append(
-            "mechanism.arrivals is public, but adding or removing a row changes how many arrive; set "
-            "privacy.neighbours to replace_one, or arrivals to private"
-        )
-    if (params.algorithm, params.arrivals) == ("sparse", "private") and not omega.rows_hint:
-        problems.append(
-            "mechanism.algorithm is sparse and arrivals are private: its partition follows a public guess; "
-            "set rows_hint to the number of rows that a push usually has"
-        )
-    return problems
-
-
 MECHANISM = Mechanism(
     name="online",
     summary="snapshots of a stream for ever on one budget: a tree of running counts",
-    suits="1 to 5 columns that arrive over time: `dpsynth stream`, not `dpsynth release`",
+    suits=(
+        "a table that grows: `dpsynth stream`, not `dpsynth release`; 1 to 5 columns by a tree, more with "
+        "`algorithm: joint`"
+    ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Online Differentially Private Synthetic Data Generation. "
         "IEEE Transactions on Privacy 2024, Algorithms 10 to 12"
@@ -282,6 +285,7 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "counts": 0.98},
     fits=fits,
+    printed={"algorithm": "sparse"},
     bound=bound,
     stream=True,
 )
