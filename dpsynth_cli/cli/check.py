@@ -90,7 +90,8 @@ def command(
             report["unit"] = unit
         if found := search_worth(wanted):
             report["search"] = found
-            report["notes"].append(search_advice(found))
+            of = wanted.privacy.unit
+            report["notes"].append(search_advice(found, of.column if of else None))
         if wanted.evaluation.epsilon is not None:
             from dpsynth_cli.release.paid import advice, worth
 

@@ -63,7 +63,7 @@ class StreamBench(Bench):
     def release(self, table: int) -> Released:
         state, seen, asked = StreamState("", "", {}, 0), list[Told](), list[Any]()
         for number, rows in enumerate(self.pushes[table]):
-            advance(state, self.spec, rows, str(number), DAY)
+            advance(state, self.spec, self.arriving(state, rows), str(number), DAY)
             seen += self.rows_told(state)
             asked += [(number, str(question)) for question, _ in state.answers]
         return seen, tuple(asked), model_of(self.spec, header_of(state), state.answers)[0]
@@ -73,10 +73,18 @@ class StreamBench(Bench):
         state, told = StreamState("", "", {}, 0), list[Told]()
         arrived = self.pushes[0]
         for number in range(FIRST):
-            rows = arrived[number] if number < len(arrived) else Leaves()
-            advance(state, self.spec, rows, str(number), DAY)
+            rows = arrived[number] if number < len(arrived) else self.nothing()
+            advance(state, self.spec, self.arriving(state, rows), str(number), DAY)
             told += [_moved(each) for each in self.rows_told(state) if each.moved.any()]
         return told
+
+    def arriving(self, state: StreamState, rows: Any) -> Any:
+        """A batch as `push` would read it."""
+        return rows
+
+    def nothing(self) -> Any:
+        """A batch without rows."""
+        return Leaves()
 
     def rows_told(self, state: StreamState) -> list[Told]:
         """The last row of C x that a release has measured, level by level, with the exact rows of both
@@ -138,4 +146,10 @@ def _level(answer: Answer) -> int:
 
 def bench_of(mechanism: Any, *rest: Any) -> Bench:
     """The bench that fits the mechanism."""
-    return (StreamBench if mechanism.stream else Bench)(mechanism, *rest)
+    if not mechanism.stream:
+        return Bench(mechanism, *rest)
+    if rest[0].algorithm == "joint":
+        from dpsynth_cli.evidence.table_streams import TablesBench
+
+        return TablesBench(mechanism, *rest)
+    return StreamBench(mechanism, *rest)

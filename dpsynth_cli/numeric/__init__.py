@@ -5,5 +5,6 @@ lattice, transport, isotonic                           measures on a lattice, ex
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
 projection, spectrum                                   simplex and norms, eigenvalues above noise
 conditional, selection, systematic                     proportional fitting, choice, even draws
+moved_rows                                             how far a measure on a tree is from noisy counts
 sampling, decks                                        whole numbers from masses, rows dealt at random
 """

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.numbers import exact
+from dpsynth_cli.release.gone_again import gone_again
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
 
@@ -21,6 +22,10 @@ VERSION = 1
 BOUND = (
     "what the W1 distance (largest coordinate, each column from 0 to 1) between the tables is at most on "
     "average, whatever the data are, with as many rows as the private total says; of "
+)
+OF_ANSWERS_BOUND = (
+    "an estimate from noisy answers that is on average no less than the mean W1 distance (largest "
+    "coordinate, each column from 0 to 1) between the tables, whatever the data are; of "
 )
 LIPSCHITZ = "the mean of any statistic that changes by no more than the row does is off by at most this"
 MULTILINE = (
@@ -39,6 +44,7 @@ ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
+IN_ORDER = " They follow one another in the order of {order}."
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
     "replace_one": "replacing any one row of any push by another, of the same or of another push,",
@@ -76,11 +82,15 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
         changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
     change, explained, about = changes[privacy.neighbours], "", dict[str, Any]()
+    if spec.mechanism.stream:
+        explained = gone_again(spec)
     if privacy.unit is not None:
         column, rows = privacy.unit.column, privacy.unit.rows
         unit = f"one unit, all rows of one {column}"
         change = UNITS[privacy.neighbours].format(column=column)
         explained = ONE_UNIT.format(column=column, rows=rows)
+        if privacy.unit.order is not None:
+            explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
     kind = (
         f"{epsilon}-differentially private"
@@ -161,7 +171,7 @@ def public_audit(
     transcript: Mapping[str, Any],
     notes: Sequence[str],
     facts: Mapping[str, Any],
-    bound: Bound | None,
+    bounds: Sequence[Bound],
 ) -> dict[str, Any]:
     """What may be published about a release."""
     return {
@@ -190,7 +200,7 @@ def public_audit(
             for line in charges
             if "standard_deviation" in line
         ]
-        + ([] if bound is None else [_bound_line(bound)]),
+        + [_bound_line(bound) for bound in bounds],
         "warnings": [*warnings(spec), *notes],
     }
 
@@ -253,7 +263,28 @@ def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bound_line(bound: Bound) -> dict[str, Any]:
-    return {"step": "all", "w1": bound.w1, "of": bound.of, "meaning": f"{BOUND}{bound.of}: {LIPSCHITZ}"}
+    of_what = OF_ANSWERS_BOUND if bound.of_answers else BOUND
+    return {"step": "all"} | bound_document(bound) | {"meaning": f"{of_what}{bound.of}: {LIPSCHITZ}"}
+
+
+def bound_document(bound: Bound) -> dict[str, Any]:
+    """A bound as JSON: what it is of, what it is the sum of, and what it means."""
+    terms = {"terms": dict(bound.terms)} if bound.terms else {}
+    return {"w1": bound.w1, "of": bound.of, "of_answers": bound.of_answers} | terms | {"meaning": LIPSCHITZ}
+
+
+def bound_sentence(bound: Mapping[str, Any]) -> str:
+    """A bound in words, from its JSON."""
+    if not bound["of_answers"]:
+        return (
+            f"Of any data, the mean W1 (largest coordinate, unit cube) is up to {bound_words(bound['w1'])}. "
+            f"That is of {bound['of']}."
+        )
+    terms = ", ".join(f"{name.replace('_', ' ')} {term:.3g}" for name, term in bound["terms"].items())
+    return (
+        f"The mean W1 (largest coordinate, unit cube) of {bound['of']} is up to "
+        f"{bound_words(bound['w1'])} ({terms}), whatever the data are."
+    )
 
 
 def bound_words(bound: float) -> str:

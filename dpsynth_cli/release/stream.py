@@ -42,7 +42,7 @@ from dpsynth_cli.release.stream_published import (
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream_step import advance, read_batch
 from dpsynth_cli.release.stream_window import window_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
@@ -52,7 +52,6 @@ from dpsynth_cli.trusted.rows.declared import declared_dataset
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
-from dpsynth_cli.trusted.stream.step import read_batch
 
 __all__ = ["init", "publish", "push", "status", "undo"]
 
@@ -107,7 +106,7 @@ def push(
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
                 rows = read_batch(
-                    scan, stream_of(spec), lambda done: progress("reading", done, scan.size), counted
+                    scan, spec, state, lambda done: progress("reading", done, scan.size), counted
                 )
         except DpsynthError as error:
             error.cost = NOT_COUNTED

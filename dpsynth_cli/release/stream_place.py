@@ -43,7 +43,7 @@ def check_deletions(spec: Spec) -> None:
     if spec.params.algorithm == "sparse" or spec.privacy.neighbours != "add_remove":
         key = "mechanism.algorithm" if spec.params.algorithm == "sparse" else "privacy.neighbours"
         raise UsageError(
-            f"{_at(spec, key)}: rows can be taken away only under add_remove and with the algorithm blocks.",
+            f"{_at(spec, key)}: rows can be taken away only under add_remove and not with sparse counting.",
             "The batch was not counted, and nothing more was spent.",
             "Start another stream for a table that rows leave.",
         )

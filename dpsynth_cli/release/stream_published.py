@@ -38,6 +38,25 @@ def check_own(files: Files, state: StreamState, cost: str) -> None:
         )
 
 
+def check_whole(spec: Spec) -> None:
+    """Refuse to give up a stream while its snapshot is half in place: nobody could ever finish it."""
+    files = Files.of(spec)
+    there = files.hashes()
+    public = _document(files.public_audit)
+    try:
+        told = {"output": public["output"]["sha256"], "transcript": public["transcript"]["sha256"]}
+    except (KeyError, TypeError):
+        told = {}
+    named = {key: there[key] for key in ("output", "transcript") if key in there}
+    if files.output is None or not there.keys() & {"transcript", "public_audit"} or named == told:
+        return
+    raise UsageError(
+        f"the files of {files.output} are not of one snapshot: its publishing was cut off.",
+        "Nothing was charged.",
+        "Finish it with: dpsynth stream publish SPEC. If the stream's state is lost, move those files away.",
+    )
+
+
 def check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
     """Refuse a ledger older than a snapshot that is already there: state and ledger were both restored."""
     public = _document(Files.of(spec).public_audit)

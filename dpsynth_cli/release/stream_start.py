@@ -8,6 +8,7 @@ from typing import Any
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.stream_place import check, check_alive, fixed, loaded
+from dpsynth_cli.release.stream_published import check_whole
 from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
@@ -26,6 +27,7 @@ def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, 
     ledger.create()
     with store.locked():
         if start_over:
+            check_whole(spec)
             _give_up(spec, ledger, store)
         elif store.exists and store.uncommitted() is None:
             return status_of(spec, store, loaded(spec, store)), False

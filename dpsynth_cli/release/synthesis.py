@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__, disk
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
-from dpsynth_cli.mechanisms.registry import Bound
+from dpsynth_cli.mechanisms.determined import SHARE as DETERMINED
+from dpsynth_cli.mechanisms.determined import rest_of, with_determined
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
-from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
+from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
+from dpsynth_cli.mechanisms.units.shares import of_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
@@ -105,7 +108,8 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
+        privacy = spec.privacy
+        found = find(ask, declared, spec.domain, privacy.share_of_search, spec.sought, privacy.apart)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -130,13 +134,20 @@ def run(
 
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
-    """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
-    of_units = share * UNITS if spec.unit_key else Fraction(0)
-    share -= of_units
-    own = ask if share == 1 else part_of(ask, share)
-    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
-    if spec.unit_key:
-        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
+    """The mechanism's, for a share of the budget; of a part of that its rows have units again, of another the
+    columns that others determine."""
+    pairs = spec.stated.looked_up
+    unit_share = share * of_units(spec.domain) if spec.unit_key else Fraction(0)
+    table_share = share * DETERMINED if pairs else Fraction(0)
+    share -= unit_share + table_share
+    own, omega = ask if share == 1 else part_of(ask, share), rest_of(spec.domain, pairs)
+    model = spec.keeper.model(spec.mechanism.run(own, omega, spec.params, spec.split))
+    if spec.unit_key and omega.unit_order is not None:
+        model = with_order(ask, omega, model, unit_share, spec.unit_key.name, spec.stated.bound)
+    elif spec.unit_key:
+        model = with_units(ask, omega, model, unit_share, spec.unit_key.name)
+    if pairs:
+        model = with_determined(ask, spec.domain, pairs, model, table_share)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -153,9 +164,9 @@ def compose(
     `watch` sees every block of synthetic codes as it is written.
     """
     model = outcome.model
-    bound = w1_bound(spec, model.total)  # while it says which columns were private
-    spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
+    bounds = w1_bounds(spec, model, rows)  # while it says which columns were private
+    spec = spec.found(outcome.found.domain)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
     pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
     output = {
@@ -174,12 +185,12 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        bound,
+        bounds,
     )
     names = [column.name for column in spec.domain]
     public["relations"] = what_is_known(outcome.charges, names, model.total)
     if outcome.found.facts:
-        public["found"] = found_columns(outcome.found)
+        public["found"] = found_columns(outcome.found, outcome.charges)
     if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 
@@ -227,14 +238,19 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
 
 
-def w1_bound(spec: Spec, rows: float) -> Bound | None:
-    """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
-    privacy = spec.privacy
-    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
-    if privacy.delta is not None or privacy.unit is not None or paid_for_more:
-        return None
-    epsilon = float(spec.privacy.budget)
-    return spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, max(1.0, rows))
+def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
+    """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
+    whatever the answers are, and by the answers, for so many rows that are drawn."""
+    moved = spec.privacy.unit is not None or any(column.private for column in spec.domain)
+    if (
+        moved or spec.stated.relations.kept or spec.stated.looked_up
+    ):  # rows, bounds or rules that a bound knows nothing of
+        return []
+    found = [model.bound(rows)]
+    if spec.privacy.delta is None and spec.evaluation.epsilon is None:
+        epsilon, n = float(spec.privacy.budget), max(1.0, model.total)
+        found.insert(0, spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, n))
+    return [bound for bound in found if bound is not None]
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def release(
     files = Files.of(spec)
     files.check_writable()
     engine = engine or Engine(sum_over, watches=True, counts=True, gather=gather)
-    _check_units(spec, engine)
+    _check_gathering(spec, engine)
     journal = Journal.going_on(spec, files, ledger, request)
     if journal is not None:
         with closing_on_failure(journal):  # --resume names the one that is meant
@@ -106,12 +106,19 @@ def _check_whole(spec: Spec) -> None:
         )
 
 
-def _check_units(spec: Spec, engine: Engine) -> None:
-    """Refuse an engine that cannot gather the rows of a unit."""
-    if spec.privacy.unit is not None and engine.gather is None:
+def _check_gathering(spec: Spec, engine: Engine) -> None:
+    """Refuse an engine that cannot gather the rows of a unit, or labels."""
+    if engine.gather is not None:
+        return
+    if spec.privacy.unit is not None:
         raise UsageError(
             "this engine cannot keep so many rows of each unit.",
             next_step="Leave out privacy.unit, or use the engine local or dask.",
+        )
+    if spec.privacy.apart:
+        raise UsageError(
+            "this engine cannot look for labels that nobody has listed.",
+            next_step="State candidates, or use the engine local or dask.",
         )
 
 
@@ -125,7 +132,7 @@ def _ask_and_publish(
     engine: Engine,
 ) -> Receipt:
     unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
-    units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key)
+    units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key, unit.order)
     with closing(Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)) as passes:
         return _published(spec, ledger, files, passes, journal, progress)
 
@@ -135,7 +142,7 @@ def _published(
 ) -> Receipt:
     # Ask: every question is charged, summed inside the border, noised, made durable, then answered.
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
-    ask = open_curator(passes, bill, system_source(), journal)
+    ask = open_curator(passes, bill, system_source(), journal, passes.labels)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
     spec = spec.found(outcome.found.domain)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
+from dpsynth_cli.labels import plain
 from dpsynth_cli.mechanisms.search.outer import STAND_INS
 from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
@@ -16,7 +17,7 @@ from dpsynth_cli.spec.column_kinds import ANY, BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
-from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
+from dpsynth_cli.spec.reader import Reader, Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
 
 COLUMNS = Section(
@@ -187,7 +188,7 @@ def _column(columns: Reader, name: str) -> Column:
                 declared.note(need, "is stated, but the bounds are private: it needs bounds; state them")
                 return Column(name, kind)
     labels = dict(values.pop("labels", None) or ())
-    kept = ("type", "nullable", "categories", "private", "sought")
+    kept = ("type", "nullable", "categories", "private", "open", "sought")
     values = {key: value for key, value in values.items() if key in own or key in kept}
     values.pop("candidates", None)
     column = Column(name, lower=bounds[0], upper=bounds[1], **with_format(values))

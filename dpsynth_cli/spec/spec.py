@@ -15,6 +15,7 @@ from typing import Any
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.fillers import Filler, all_columns
+from dpsynth_cli.mechanisms.determined import rest_of
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
@@ -35,7 +36,7 @@ from dpsynth_cli.spec.document import (
     effective,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
-from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
+from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, read_name, read_params, read_split, read_strata
 from dpsynth_cli.spec.paths import INPUT, OUTPUT, dated_output, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
@@ -45,7 +46,7 @@ from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, from_json, places_of, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -234,15 +235,15 @@ def _read(
     params, split, named_at, private = None, dict[str, float](), Place(""), True
     if mechanism is not None:
         named_at = section.keys.entries["name"].place
-        params = mechanism.params(**section.values(parameters_of(mechanism)))
+        params = mechanism.params(**read_params(section, mechanism))
         private = mechanism.private(params)
         if private:
             split = read_split(section, mechanism)
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private, any(column.private for column in columns))
-    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
+    privacy = read_privacy(document, name, private, columns)
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism, strata)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -256,14 +257,23 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    unit_rows = None if privacy.unit is None else privacy.unit.rows
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
+    unit = privacy.unit
+    domain = Domain(
+        columns,
+        privacy.neighbours,
+        rows_hint,
+        strata,
+        stated.impossible,
+        unit.rows if unit else None,
+        unit.order if unit else None,
+    )
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(
         m.path in shaky or m.path.startswith(("columns.", "mechanism.", "derive", "rules")) for m in mistakes
     ):
-        mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        unfit = mechanism.fits(rest_of(domain, stated.looked_up), params)
+        mistakes += [Mistake(named_at, "", why) for why in unfit]
         keeper, none_left = keeper_of(stated.relations, domain)
         none_left += [
             f"rules.impossible leaves no row that has {said} in {name}; leave that out of the column's "
@@ -280,15 +290,6 @@ def _read(
     spec = Spec(
         name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
         keeper, seed, csv, evaluation, strict, {},
-        _places(tree), dated_output(document, folder),
+        places_of(tree), dated_output(document, folder),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))
-
-
-def _places(tree: Keys) -> dict[str, str]:
-    places = {}
-    for key, (place, node) in tree.entries.items():
-        places[key] = str(place)
-        for inside, entry in node.entries.items() if isinstance(node, Keys) else ():
-            places[dotted(key, inside)] = str(entry.place)
-    return places

@@ -16,23 +16,29 @@ from dpsynth_cli.spec.yaml_nodes import Keys, Node
 MOST_ROWS = 10_000
 _COLUMN = text("the name of a column of the input, such as person_id")
 _ROWS = whole(f"a whole number from 1 to {MOST_ROWS}", 1, MOST_ROWS)
-_SUCH_AS = "keys such as {column: person_id, rows: 5}"
+_SUCH_AS = "keys such as {column: person_id, rows: 5}, and order: year where rows follow one another"
+_ORDER = text("the name of a column of time that is declared in columns, such as year")
+_KINDS = {"column": _COLUMN, "rows": _ROWS, "order": _ORDER}
 
 
 @dataclass(frozen=True)
 class ProtectedUnit:
-    """The column of the input that says whose a row is, and how many rows of one unit are kept at most."""
+    """The column of the input that says whose a row is, how many rows of one unit are kept at most, and the
+    column that says how they follow one another, if that is to be kept."""
 
     column: str
     rows: int
+    order: str | None = None
 
 
 def _read(node: Node) -> ProtectedUnit:
     usable(node)
-    if not isinstance(node, Keys) or set(node.entries) != {"column", "rows"}:
+    if not isinstance(node, Keys) or not {"column", "rows"} <= set(node.entries) <= set(_KINDS):
         raise Wrong(_SUCH_AS)
     values = {}
-    for name, kind in (("column", _COLUMN), ("rows", _ROWS)):
+    for name, kind in _KINDS.items():
+        if name not in node.entries:
+            continue
         try:
             values[name] = kind.read(node.entries[name].node)
         except Wrong as wrong:
@@ -41,7 +47,10 @@ def _read(node: Node) -> ProtectedUnit:
 
 
 def _write(unit: ProtectedUnit | None) -> Any:
-    return None if unit is None else {"column": unit.column, "rows": unit.rows}
+    if unit is None:
+        return None
+    order = {} if unit.order is None else {"order": unit.order}
+    return {"column": unit.column, "rows": unit.rows} | order
 
 
 UNIT = Key(
@@ -53,6 +62,7 @@ UNIT = Key(
             "properties": {
                 "column": {"type": SCALARS, "pattern": LINE},
                 "rows": dict(_ROWS.schema),
+                "order": {"type": SCALARS, "pattern": LINE},
             },
             "required": ["column", "rows"],
             "additionalProperties": False,
@@ -62,7 +72,9 @@ UNIT = Key(
     "who is protected where a person has several rows: `{column: person_id, rows: 5}`. Neighbours then "
     "differ in all rows of one unit, that is all rows with the same cell in that column of the input. At "
     "most `rows` rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for "
-    "that many. The column is read, and never released. Without it one row is protected",
+    "that many. The column is read, and never released. With `order: year`, a column of `columns`, rows that "
+    "follow one another are kept, and units of the release have rising years, gaps and values that go on. "
+    "Without a unit one row is protected",
     brief=True,
 )
 

@@ -239,7 +239,11 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (", candidates: [AMS, BER, LHR, FRA]", "", "Labels that nobody has listed are not looked for"),
+        (
+            ", candidates: [AMS, BER, LHR, FRA]",
+            "",
+            "privacy.delta is not stated, but labels of city are looked for among cells",
+        ),
         (", other: elsewhere", "", "state other: LABEL, or nullable: true"),
         ("add_remove}", "add_remove, search: 0.7}", "is more than half of the budget"),
         (

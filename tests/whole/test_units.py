@@ -422,6 +422,17 @@ def test_columns_of_a_unit_that_cannot_be_kept_are_refused(dpsynth, visits, chan
     assert said in ran.err.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    "wrong", ["{column: pid, rows: 0}", "{column: pid}", "7", "{column: pid, rows: 3, of: x}"]
+)
+def test_a_wrong_unit_is_one_mistake(dpsynth, visits, wrong):
+    visits(again=True)
+    ran = dpsynth("check", "spec.yaml", "--set", f"privacy.unit={wrong}")
+    assert ran.code == 2
+    assert "privacy.unit" in ran.err
+    assert "of: unit, which needs" not in ran.err
+
+
 def test_check_simulates_a_release_with_units(dpsynth, visits):
     visits("joint", again=True)
     ran = dpsynth("check", "spec.yaml", "--json", "--n", "3000")

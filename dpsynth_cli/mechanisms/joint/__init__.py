@@ -78,12 +78,12 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     pairs -= spent
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
-    scopes = _pairs(frame)
+    scopes = pair_scopes(frame)
     if not scopes:
         scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
 
     # Links: a forest by how far pairs are from independence; strong ones once more, finer.
-    survey, gaps, noise = _look(ask, omega, frame, scopes, looks[0], links + pairs)
+    survey, gaps, noise = look_at_pairs(ask, omega, frame, scopes, looks[0], links + pairs)
     forest = choice.forest(gaps, noise, len(frame.ladders))
     chosen = choice.worthwhile(survey, {scope: gaps[scope] for scope in forest}, links, choice.LINKED)
     chosen = chosen or [max(scopes, key=lambda scope: gaps[scope].beyond)]
@@ -102,7 +102,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     return _model(omega, known, rules, by_class=survey.by is not None)
 
 
-def _look(
+def look_at_pairs(
     ask: Ask, omega: Domain, frame: Frame, scopes: list[Scope], look: Fraction, share: Fraction
 ) -> tuple[Survey, dict[Scope, Gap], float]:
     """How far pairs are from independence in each class. Tables are looked at by class and of all classes
@@ -139,7 +139,7 @@ def _shows(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> bool:
     return d > 1 and gap_noise(ask, d * (d - 1) // 2, share, n) <= HOPELESS
 
 
-def _pairs(frame: Frame) -> list[Scope]:
+def pair_scopes(frame: Frame) -> list[Scope]:
     """All pairs of columns that have more than one cell, at the level they are looked at."""
     wide = [j for j, own in enumerate(frame.ladders) if own.cells > 1]
     return [((i, j), (frame.coarse[i], frame.coarse[j])) for i, j in combinations(wide, 2)]

@@ -17,6 +17,7 @@ STAND_INS: dict[str, tuple[float | int, float | int]] = {
     "date": (7305, 25_566),
     "datetime": (7305 * DAY, 25_566 * DAY),
 }
+STAND_IN_LABELS = tuple(f"label {number}" for number in range(1, 21))  # likewise, of open columns
 
 
 def outer(omega: Domain) -> Domain:

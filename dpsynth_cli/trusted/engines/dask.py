@@ -5,6 +5,7 @@ machine: of the questions, and of cells that are not as declared. No noise is dr
 are raw data: they are in the memory of workers and on their connections, in no file, and a part whose worker
 dies is read again from its start by another. Where units are protected, out goes the key of their marks
 too, and back come encoded rows with marks in place of ids: this machine chooses which are kept, and sums.
+Where labels are looked for, back come labels and how many rows of a part have each.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from dpsynth_cli.errors import DpsynthError, FileError, UsageError
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import tables_only
 from dpsynth_cli.trusted.engines import Advance, Engine, marked_records, summed
+from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
-from dpsynth_cli.trusted.rows.unit_rows import Marked, Records, Truncation, record
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Records, Truncation
 from dpsynth_cli.trusted.sums.tally import PartialSums, Tally
 
 LARGEST_PART, SMALLEST_PART = 2**26, 2**20  # bytes of the file
@@ -74,20 +76,21 @@ def sum_over(
 
 def gather(
     client: Any,
-    truncation: Truncation,
+    truncation: Truncation | LabelShelves,
     progress: Advance = lambda done: None,
     watches: Sequence[object] = (),
     counted: Problems | None = None,
     part_size: int | None = None,
 ) -> None:
-    """All rows of a table to where their units are truncated, on this machine: workers read, encode, mark."""
+    """All rows of a table to where their units are truncated, or labels to where they are counted, on this
+    machine: workers read, encode, mark."""
     for records in _mapped(client, truncation.marked, _marked, progress, counted, part_size):
         truncation.put(records)
 
 
 def _mapped(
     client: Any,
-    scan: Scan | Marked,
+    scan: Scan | Marked | Labelled,
     work: Callable[[Any, Problems | None], Any],
     progress: Advance,
     counted: Problems | None,
@@ -139,8 +142,8 @@ def _summed(
     return summed(part, omega, questions, counted)
 
 
-def _marked(part: Marked, counted: Problems | None) -> Records:
-    return np.concatenate([np.empty(0, record(len(part.columns))), *marked_records(part, counted)])
+def _marked(part: Marked | Labelled, counted: Problems | None) -> Records:
+    return np.concatenate([np.empty(0, part.kind), *marked_records(part, counted)])
 
 
 def _work(

@@ -3,7 +3,8 @@
 The claim: **the rows that are kept of a unit are a function of the key and of the unit's own rows, whatever
 their order.** Each row has a place in its unit's order (`unit_marks.py`), the first k are kept; of rows
 that are equal it does not matter which. So a unit that comes, goes or changes leaves every other unit's
-rows as they were.
+rows as they were. Where rows have an order in time, `unit_runs.py` chooses among the first of them those
+that follow one another.
 
 Records of rows are put on shelves of a private temporary file, which has no name and goes with this process:
 first by the row's mark, so that equal rows meet and are numbered; what may be among the first k of its unit
@@ -29,6 +30,7 @@ from dpsynth_cli.trusted.rows.encode import Codes
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
+from dpsynth_cli.trusted.rows.unit_runs import chosen, in_time, pair_names, starts
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
@@ -51,6 +53,11 @@ class Marked:
     def __init__(self, scan: Scan, columns: Sequence[Column], units: Units) -> None:
         self.columns, self.units = tuple(columns), units
         self._scan = scan.declared([*columns, unit_column(units.column)])
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """Of its records."""
+        return record(len(self.columns))
 
     @property
     def size(self) -> int | None:
@@ -199,23 +206,30 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
-    def kept(self) -> tuple[Kept, Kept]:
-        """At most k rows of each unit; and the units: the first of its rows, and how many it has."""
+    def kept(self) -> tuple[Kept, Kept, Kept]:
+        """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
+        that follow one another, where there is an order."""
         units, names = self.marked.units, [column.name for column in self.marked.columns]
-        rows, each = Kept(names), Kept([*names, SIZE])
+        rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
+        time, k = (None if units.time is None else names.index(units.time)), units.rows
+        first_of = k if time is None else chosen(k)
         with closing(Shelves(self._kind)) as by_unit:
             for group in self._by_row.groups():
                 for placed in _placed(group, units):
-                    first = placed[_least(placed, units.rows)] if _crowded(placed, units.rows) else placed
+                    first = placed[_least(placed, first_of)] if _crowded(placed, first_of) else placed
                     by_unit.put(first, first["unit"])
             self.close()
             for group in by_unit.groups():
-                first = group[_least(group, units.rows)]
-                heads = np.flatnonzero(_starts(first["unit"]))
-                size = np.diff(np.append(heads, len(first))) - 1  # its code: 0 is one row
-                rows.add(first["codes"])
-                each.add(np.column_stack([first["codes"][heads], size.astype(np.int32)]))
-        return rows, each
+                first = group[_least(group, first_of)]
+                heads = np.flatnonzero(starts(first["unit"]))
+                size = np.diff(np.append(heads, len(first)))
+                codes, lead = first["codes"], first["codes"][heads]
+                if time is not None:
+                    codes, lead, together = in_time(first, heads, size, time, k)
+                    pairs.add(together)
+                rows.add(codes)
+                each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        return rows, each, pairs
 
     def close(self) -> None:
         self._by_row.close()
@@ -246,7 +260,7 @@ def _crowded(records: Records, k: int) -> bool:
 def _least(records: Records, k: int) -> NDArray[np.int64]:
     """The first k of each unit, unit by unit."""
     order = _by_unit(records["unit"], records["mark"])
-    new = _starts(records["unit"][order])
+    new = starts(records["unit"][order])
     start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     return order[np.arange(len(order)) - start < k]
 
@@ -273,11 +287,4 @@ def runs(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if ((ordered[1:, 0] == ordered[:-1, 0]) & (ordered[1:, 1] != ordered[:-1, 1])).any():
         order = np.lexsort((marks[:, 1], marks[:, 0]))
         ordered = marks[order]
-    return order, np.flatnonzero(_starts(ordered))
-
-
-def _starts(marks: Marks) -> NDArray[np.bool_]:
-    """Where a mark differs from the one before."""
-    new = np.ones(len(marks), np.bool_)
-    new[1:] = (marks[1:, 0] != marks[:-1, 0]) | (marks[1:, 1] != marks[:-1, 1])
-    return new
+    return order, np.flatnonzero(starts(ordered))

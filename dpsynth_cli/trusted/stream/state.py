@@ -31,7 +31,8 @@ from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.numeric.running import Running
-from dpsynth_cli.questions import Answer, Ints, about
+from dpsynth_cli.question_json import about
+from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.blocks import Blocks
 from dpsynth_cli.trusted.stream.leaves import Leaves

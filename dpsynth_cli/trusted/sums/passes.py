@@ -8,14 +8,16 @@ to `evaluate`; and the counts, which go to the steward; and they go nowhere else
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
+from dpsynth_cli.trusted.core.open_labels import LabelCounts
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
+from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
@@ -91,6 +93,15 @@ class Passes:
             self._sample = sample if self._sample_rows and look.whole else None
             self._memory = memory if keep.whole and memory.has(rows) else None
         return found
+
+    def labels(self, names: Sequence[str]) -> Iterator[LabelCounts]:
+        """All labels of columns, and how many rows or units have each."""
+        assert self._engine.gather is not None
+        self._progress("reading", 0, self._scan.size)
+        columns = [self._omega[name] for name in names]
+        with closing(LabelShelves(Labelled(self._scan, columns, self._units))) as shelves:
+            self._engine.gather(shelves, lambda done: self._progress("reading", done, self._scan.size))
+            yield from shelves.counts()
 
     def _truncated(self, units: Units) -> KeptUnits:
         """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
