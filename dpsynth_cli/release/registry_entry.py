@@ -81,6 +81,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         if guarantee["neighbours"] == "replace_one" and column is None
         else "No quantity of the real table."
     )
+    per = f" of one {guarantee['unit_per']}" if "unit_per" in guarantee else ""
     stream = mechanisms()[audit["mechanism"]["name"]].stream
     if stream:
         unit = guarantee["statement"]
@@ -114,7 +115,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
     privacy_loss = {
         "privacy_unit": "One row"
         if column is None
-        else f"All rows{' of all tables' * ('tables' in audit)} of one {column}",
+        else f"All rows{' of all tables' * ('tables' in audit)} of one {column}{per}",
         "privacy_unit_details": f"{unit} {details}",
         "privacy_parameters": parameters,
         "privacy_parameters_details": guarantee["statement"],

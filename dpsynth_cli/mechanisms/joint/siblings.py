@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.frame import Frame, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder, ladder
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
@@ -21,14 +21,6 @@ from dpsynth_cli.questions import Floats, Ints
 
 FINEST = 512  # cells of a numeric column that rows are given
 RUNS = 64  # of its values, by quantiles
-
-
-class Drawn(Protocol):
-    """A chain, as far as it is needed here."""
-
-    def draw(
-        self, classes: Ints, sweeps: int, rng: np.random.Generator, *, known: Mapping[int, Ints]
-    ) -> Ints: ...
 
 
 @dataclass
@@ -54,22 +46,23 @@ class Siblings:
         """The given cells of the rows that a model is fitted on."""
         return {j: cells[self.asked] for j, cells in self.cells.items()}
 
-    def draw_again(self, chain: Drawn, rng: np.random.Generator) -> Ints:
+    def draw_again(self, chain: Chain, rng: np.random.Generator) -> Ints:
         """All columns of all children, drawn in their order; and each is what the next one is given."""
         cells = self.drawn(chain, self.cells, self.place, rng)
         self.cells |= {j: cells[j] for j in self.before}
         return cells
 
-    def drawn(self, chain: Drawn, cells: Mapping[int, Ints], place: Ints, rng: np.random.Generator) -> Ints:
+    def drawn(self, chain: Chain, cells: Mapping[int, Ints], place: Ints, rng: np.random.Generator) -> Ints:
         """The finest cells of all columns (columns x rows) of children given their parents' cells: the first
         ones, then the second ones given them."""
         found: Ints | None = None
+        feedback = chain.feedback()
         for number in range(int(place.max(initial=0)) + 1):
             own = np.flatnonzero(place == number)
             known = {j: cells[j][own] for j in self.given if j not in self.before}
             for j, (source, copy) in self.before.items():
                 known[j] = np.full(len(own), copy[-1]) if found is None else copy[found[source, own - 1]]
-            made = chain.draw(np.zeros(len(own), np.int64), 0, rng, known=known)
+            made = chain.draw(np.zeros(len(own), np.int64), feedback, rng, known)
             if found is None:
                 found = np.zeros((len(made), len(place)), np.int64)
             found[:, own] = made

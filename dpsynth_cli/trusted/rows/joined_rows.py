@@ -94,7 +94,7 @@ def _joined(
     record."""
     tables = [parents, *children]
     with ExitStack() as opened:
-        shelves = [opened.enter_context(closing(table.by_unit())) for table in tables]
+        shelves = [opened.enter_context(closing(table.by_unit(table.marked.units.rows))) for table in tables]
         for groups in side_by_side(shelves):
             own, *found = [
                 group[least(group, table.marked.units.rows)]

@@ -167,40 +167,39 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
-    @property
-    def _chosen(self) -> int:
-        """How many rows of a unit are looked at: more than are kept where they follow one another."""
-        units = self.marked.units
-        return units.rows if units.time is None else chosen(units.rows)
-
-    def by_unit(self) -> Shelves:
-        """The first rows of every unit, and others, by their unit; a mark is now a place in its order."""
-        units, shelves, first_of = self.marked.units, Shelves(self._kind), self._chosen
-        for group in self._by_row.groups():
-            for placed in _placed(group, units):
-                first = placed[least(placed, first_of)] if _crowded(placed, first_of) else placed
-                shelves.put(first, first["unit"])
-        self.close()
-        return shelves
-
     def kept(self) -> tuple[Kept, Kept, Kept]:
         """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
         that follow one another, where there is an order."""
         units, names = self.marked.units, [column.name for column in self.marked.columns]
         rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
         time, k = (None if units.time is None else names.index(units.time)), units.rows
-        with closing(self.by_unit()) as by_unit:
-            for group in by_unit.groups():
-                first = group[least(group, self._chosen)]
-                heads = np.flatnonzero(starts(first["unit"]))
-                size = np.diff(np.append(heads, len(first)))
-                codes, lead = first["codes"], first["codes"][heads]
-                if time is not None:
-                    codes, lead, together = in_time(first, heads, size, time, k)
-                    pairs.add(together)
-                rows.add(codes)
-                each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        for first in self.first(k if time is None else chosen(k)):
+            heads = np.flatnonzero(starts(first["unit"]))
+            size = np.diff(np.append(heads, len(first)))
+            codes, lead = first["codes"], first["codes"][heads]
+            if time is not None:
+                codes, lead, together = in_time(first, heads, size, time, k)
+                pairs.add(together)
+            rows.add(codes)
+            each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
         return rows, each, pairs
+
+    def first(self, most: int) -> Iterator[Records]:
+        """So many rows of each unit at most, those with the first places: whole units together, unit by unit,
+        in each by place. Nothing can be added afterwards."""
+        with closing(self.by_unit(most)) as by_unit:
+            for group in by_unit.groups():
+                yield group[least(group, most)]
+
+    def by_unit(self, most: int) -> Shelves:
+        """So many rows of every unit, and others, by their unit; a mark is now a place in its order."""
+        shelves = Shelves(self._kind)
+        for group in self._by_row.groups():
+            for placed in _placed(group, self.marked.units):
+                first = placed[least(placed, most)] if _crowded(placed, most) else placed
+                shelves.put(first, first["unit"])
+        self.close()
+        return shelves
 
     def close(self) -> None:
         self._by_row.close()
