@@ -24,7 +24,8 @@ class Mechanism:
     (`dpsynth stream`); its `run` is only what the first push would ask. `private` says whether the parameters
     ask for a differentially private release; where they do not, `run` is never called (see
     `release/groups.py`). One that `rounds` is better where it knows what numbers are rounded to, so that is
-    found first.
+    found first. `printed` are the parameters that make it the algorithm of its paper, to the letter but for
+    the errata: what `printed: true` in a spec sets.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Mechanism:
     stream: bool = False
     rounds: bool = False
     private: Callable[[Any], bool] = field(default=lambda params: True)
+    printed: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from dpsynth_cli.spec.document import (
     effective,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
-from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
+from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, read_name, read_params, read_split, read_strata
 from dpsynth_cli.spec.paths import INPUT, OUTPUT, dated_output, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
@@ -235,7 +235,7 @@ def _read(
     params, split, named_at, private = None, dict[str, float](), Place(""), True
     if mechanism is not None:
         named_at = section.keys.entries["name"].place
-        params = mechanism.params(**section.values(parameters_of(mechanism)))
+        params = mechanism.params(**read_params(section, mechanism))
         private = mechanism.private(params)
         if private:
             split = read_split(section, mechanism)

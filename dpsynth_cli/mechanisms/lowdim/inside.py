@@ -98,7 +98,7 @@ def counted(variances: Floats, widths: Floats, strength: float) -> int:
 
 def strength(ask: Ask, omega: Domain, share: Fraction, classes: int) -> float:
     """The epsilon of Laplace noise as large as that of one count."""
-    return math.sqrt(2) / max(ask.sd(_question(omega, [Cells(())] * classes, share)), 0.1)
+    return math.sqrt(2) / max(ask.sd(question(omega, [Cells(())] * classes, share)), 0.1)
 
 
 def measures(
@@ -131,8 +131,8 @@ def _by_tree(
     weights = [(0.8 if d == 1 else 1.0) ** i for i in range(count)]
     questions = []
     for j, own in zip(levels, divide(share, weights), strict=True):
-        cells = [_halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
-        questions.append(_question(omega, cells, own))
+        cells = [halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
+        questions.append(question(omega, cells, own))
     answers = ask(questions)
 
     # Consistency: least squares upwards, then each parent divided between its children.
@@ -149,7 +149,7 @@ def _by_tree(
         total = max(0.0, best_total([(float(sizes.rows[k]), sizes.variance), root]))
         mass = descend(total, estimates, spread, everywhere, posterior)
         place = [along(order, axis) for axis in range(len(part.widths))]
-        made = _measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))])
+        made = measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))])
         moved = partial(moved_rows, estimates, spread, mass, _diameters(part, order))
         found.append(replace(made, rows_off=_rows_off(part, total, root), moved=moved))
     return found
@@ -178,23 +178,23 @@ def _by_lattice(
     for n, part in zip(sizes.rows.tolist(), boxes, strict=True):
         most = max(1.0, n * min(1.0, epsilon / (8 if len(part.widths) < 3 else 4)))
         shape = cubes(part.widths, most) if len(part.widths) else ()
-        while effort(_lattice(shape))[0] * len(boxes) > SECONDS:
+        while effort(lattice(shape))[0] * len(boxes) > SECONDS:
             most /= 2
             shape = cubes(part.widths, most)
         shapes.append(shape)
-    cells = [_divided(omega, b, shape, bits) for b, shape in zip(boxes, shapes, strict=True)]
-    answer = ask([_question(omega, cells, share)])[0]
+    cells = [divided(omega, b, shape, bits) for b, shape in zip(boxes, shapes, strict=True)]
+    answer = ask([question(omega, cells, share)])[0]
     found = []
     for k, (part, shape, nu) in enumerate(zip(boxes, shapes, answer.blocks, strict=True)):
         own = (float(nu.sum()), answer.sd**2 * len(nu))
         total = max(0, round(best_total([(float(sizes.rows[k]), sizes.variance), own])))
-        nearest = closest(nu, total, _lattice(shape))
+        nearest = closest(nu, total, lattice(shape))
         mass = nearest.counts.astype(np.float64)
         place = np.unravel_index(np.arange(len(mass)), shape) if shape else ()
-        made = _measure(part, mass, list(place), list(shape))
+        made = measure(part, mass, list(place), list(shape))
         side = part.diameter(made.width)
-        moved = partial(_moved_on, _lattice(shape), nearest.distance, answer, mass, side)
-        seconds = DRAWS[0] * effort(_lattice(shape))[0]
+        moved = partial(_moved_on, lattice(shape), nearest.distance, answer, mass, side)
+        seconds = DRAWS[0] * effort(lattice(shape))[0]
         off = _rows_off(part, total, own)
         found.append(replace(made, rows_off=off, seconds=seconds, moved=moved))
     return found
@@ -213,21 +213,21 @@ def _moved_on(
     return Moved(side * (distance + off + rounding), side * float(mass.sum()), 0)
 
 
-def _lattice(shape: tuple[int, ...]) -> Lattice:
+def lattice(shape: tuple[int, ...]) -> Lattice:
     return Lattice(tuple(Axis(k) for k in shape), max(shape, default=1))
 
 
-def _question(omega: Domain, cells: Sequence[Cells], share: Fraction) -> Question:
+def question(omega: Domain, cells: Sequence[Cells], share: Fraction) -> Question:
     each = tuple(cells) if omega.strata else cells[0]
     return Question("counts", CellCounts(each), share, omega.strata)
 
 
-def _halved(omega: Domain, box: Box, order: tuple[int, ...], bits: int) -> Cells:
+def halved(omega: Domain, box: Box, order: tuple[int, ...], bits: int) -> Cells:
     axes = [_affine(omega, box, a, 2 ** order.count(a), bits) for a in range(len(box.widths))]
     return Cells(tuple(axes), order)
 
 
-def _divided(omega: Domain, box: Box, shape: tuple[int, ...], bits: int) -> Cells:
+def divided(omega: Domain, box: Box, shape: tuple[int, ...], bits: int) -> Cells:
     return Cells(tuple(_affine(omega, box, a, k, bits) for a, k in enumerate(shape)))
 
 
@@ -241,7 +241,7 @@ def _affine(omega: Domain, box: Box, axis: int, cells: int, bits: int) -> Affine
     return Affine(tuple(c.name for c in omega.modelled), weights, edges, bits)
 
 
-def _measure(box: Box, mass: Floats, place: Sequence[np.ndarray], cells: Sequence[int]) -> Measure:
+def measure(box: Box, mass: Floats, place: Sequence[np.ndarray], cells: Sequence[int]) -> Measure:
     width = box.widths / np.array(cells, dtype=np.float64)
     corner = np.zeros((len(mass), len(width)))
     for a, index in enumerate(place):

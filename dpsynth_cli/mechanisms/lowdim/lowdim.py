@@ -31,7 +31,7 @@ import numpy as np
 
 from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.lowdim import guarantee, noisy_sums, pieces
+from dpsynth_cli.mechanisms.lowdim import guarantee, noisy_sums, pieces, printed
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
 from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures, strength
 from dpsynth_cli.mechanisms.lowdim.moments import moments
@@ -69,9 +69,16 @@ class Params:
         whole=False,
         auto=True,
     )
+    algorithm: str = parameter(
+        "practical",
+        "printed: the paper's own, in thirds, class by class, PMM or PSMM by its dimension (auto: 4)",
+        choices=("practical", "printed"),
+    )
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    if params.algorithm == "printed":
+        return printed.run(ask, omega, params.dimension)
     # n, by class. Sums are divided by it, so a public guess would not do.
     sizes, rest = sizes_and_rest(ask, replace(omega, rows_hint=None), split)
     plan = _plan(ask, omega, params, split, rest, np.maximum(1.0, sizes.rows))
@@ -125,7 +132,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns cannot be released so."""
-    problems = []
+    problems = printed.fits(omega, params.dimension) if params.algorithm == "printed" else []
     columns, d = len(omega.modelled), _coordinates(omega)
     if params.dimension is not None and params.dimension > d:
         also = f" ({d} coordinates)" if d > columns else ""
@@ -257,4 +264,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.05, "mean": 0.16, "moments": 0.39, "counts": 0.4},
     fits=fits,
+    printed={"algorithm": "printed"},
 )

@@ -285,6 +285,7 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "counts": 0.98},
     fits=fits,
+    printed={"algorithm": "sparse"},
     bound=bound,
     stream=True,
 )

@@ -21,7 +21,7 @@ from dpsynth_cli.numeric.partition import along
 from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Floats
 
-PRINTED = "the printed algorithm (Theorem 3.9), which consistency: uniform, levels: all is"
+PRINTED = "the printed algorithm (Theorem 3.9), which printed: true is"
 OURS = "this release, by its own noisy counts"
 
 

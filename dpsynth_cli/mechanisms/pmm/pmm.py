@@ -10,8 +10,7 @@ Where this is not the printed algorithm (docs/privacy.md):
 - r follows a noisy n where n is private (E4); the upper bound belongs to the last cell (E9);
 - by default only every fourth level is measured, all levels are combined by weighted least squares from the
   leaves up, and from the root down a cell is split as its counts say where they tell more than the noise,
-  and in proportion to the volumes where they do not. `consistency: uniform, levels: all` is the paper's
-  algorithm.
+  and in proportion to the volumes where they do not. `printed: true` is the paper's algorithm.
 """
 
 from __future__ import annotations
@@ -296,5 +295,6 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "marginals": 0.4, "counts": 0.6},
     fits=fits,
+    printed={"consistency": "uniform", "levels": "all"},
     bound=bound,
 )

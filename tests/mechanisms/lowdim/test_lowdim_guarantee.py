@@ -127,3 +127,24 @@ def test_what_has_no_bound_says_none(columns, params):
     codes = codes_of(points("plane")) | {"n": np.zeros(N, np.int64)}
     ask, *_ = asking({c.name: codes[c.name] for c in columns}, omega, 20.0)
     assert lowdim.run(ask, omega, params, lowdim.MECHANISM.stages).bound(N) is None
+
+
+def test_rows_beyond_the_box_are_no_further_from_it_than_is_said():
+    omega, codes = Domain(COLUMNS, "replace_one"), codes_of(points("few far away"))
+    ask, *_ = asking(codes, omega, 1e5)
+    bound = (model := lowdim.run(ask, omega, Params(inside="pmm"), lowdim.MECHANISM.stages)).bound(N)
+    box = model.bound.args[0].boxes[0]
+    u = codes_matrix(codes) @ box.vectors
+    beyond = np.abs((u - np.clip(u, box.low, box.high)) @ box.vectors.T).max(axis=1).mean()
+    assert 0.001 < beyond <= bound.terms["box"] < 20 * beyond
+
+
+def test_what_is_drawn_normal_beside_the_counted_axes_is_in_the_bound():
+    omega, codes = Domain(COLUMNS, "replace_one"), codes_of(points("everywhere"))
+    ask, *_ = asking(codes, omega, 1e5)
+    split = dict(lowdim.MECHANISM.stages) | {"counts": 1e-6}  # too little to count more than one axis
+    bound = (model := lowdim.run(ask, omega, Params(inside="pmm"), split)).bound(N)
+    piece = model.bound.args[0].pieces[0]
+    normal = np.abs(piece.factor @ np.random.default_rng(0).normal(size=(piece.factor.shape[1], 4000)))
+    assert piece.factor.shape[1] > 0
+    assert 0 < normal.max(axis=0).mean() <= bound.terms["normal"] < 2 * normal.max(axis=0).mean()
