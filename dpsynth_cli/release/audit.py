@@ -17,6 +17,7 @@ from dpsynth_cli.numbers import exact
 from dpsynth_cli.release.gone_again import gone_again
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.spec.unit import LIFE
 
 VERSION = 1
 BOUND = (
@@ -44,6 +45,15 @@ ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
+STREAM_UNIT = {
+    LIFE: " A unit is all rows with the same {column}, over the whole life of the stream; rows without one "
+    "are one unit together. At most {rows} rows of a unit are ever counted, chosen by a secret key and the "
+    "unit's own rows.",
+    "day": " A unit is all rows with the same {column} that were pushed on the same day; rows without one "
+    "are one unit together. At most {rows} of them are counted, chosen by a secret key and the unit's own "
+    "rows. Somebody with rows on several days is protected for each day by itself: for m days epsilon is up "
+    "to m times as large (and a delta grows too).",
+}
 IN_ORDER = " They follow one another in the order of {order}."
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
@@ -89,9 +99,14 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         unit = f"one unit, all rows of one {column}"
         change = UNITS[privacy.neighbours].format(column=column)
         explained = ONE_UNIT.format(column=column, rows=rows)
+        if spec.mechanism.stream:
+            own = "in all pushes" if privacy.unit.per == LIFE else "in the pushes of one day"
+            unit, change = f"{unit} {own}", UNITS[privacy.neighbours].format(column=f"{column} {own}")
+            explained = STREAM_UNIT[privacy.unit.per].format(column=column, rows=rows)
         if privacy.unit.order is not None:
             explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
+        about |= {} if privacy.unit.per == LIFE else {"unit_per": privacy.unit.per}
     kind = (
         f"{epsilon}-differentially private"
         if delta is None

@@ -70,6 +70,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         if guarantee["neighbours"] == "replace_one" and column is None
         else "No quantity of the real table."
     )
+    per = f" of one {guarantee['unit_per']}" if "unit_per" in guarantee else ""
     stream = mechanisms()[audit["mechanism"]["name"]].stream
     if stream:
         unit = guarantee["statement"]
@@ -100,7 +101,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "unprotected_quantities": unprotected,
     }
     privacy_loss = {
-        "privacy_unit": "One row" if column is None else f"All rows of one {column}",
+        "privacy_unit": "One row" if column is None else f"All rows of one {column}{per}",
         "privacy_unit_details": f"{unit} {details}",
         "privacy_parameters": parameters,
         "privacy_parameters_details": guarantee["statement"],

@@ -20,8 +20,8 @@ from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
 from dpsynth_cli.release.stream_window import marked
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.trusted.engines.local import Pieces
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed
 from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.leaves import Leaves
@@ -55,7 +55,7 @@ def stream_of(spec: Spec) -> Stream:
 
 
 def read_batch(
-    scan: Scan, spec: Spec, state: StreamState, progress: Callable[[int], None], counted: Problems
+    scan: Pieces, spec: Spec, state: StreamState, progress: Callable[[int], None], counted: Problems | None
 ) -> Batch:
     """The raw counts of a batch, or its rows."""
     stream = stream_of(spec)

@@ -165,7 +165,7 @@ def compose(
     """
     model = outcome.model
     rows = rows_of(spec, model)
-    bounds = w1_bounds(spec, model, rows)  # while it says which columns were private
+    bounds = w1_bounds(spec, model, rows)
     spec = spec.found(outcome.found.domain)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
     pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
@@ -241,7 +241,7 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
 def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
     """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
     whatever the answers are, and by the answers, for so many rows that are drawn."""
-    moved = spec.privacy.unit is not None or any(column.private for column in spec.domain)
+    moved = spec.privacy.unit is not None or any(column.private for column in spec.declared)
     if (
         moved or spec.stated.relations.kept or spec.stated.looked_up
     ):  # rows, bounds or rules that a bound knows nothing of

@@ -244,7 +244,6 @@ def test_the_guarantee_speaks_of_units_everywhere(dpsynth, visits, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (["mechanism.name=online"], "privacy.unit is stated, but online releases a stream"),
         (
             ["mechanism.name=factor", "mechanism.release=rows", "privacy.neighbours=replace_one"],
             "no privacy.unit",

@@ -21,7 +21,8 @@ def guarantee(audit: Mapping[str, Any]) -> str:
         return section("guarantee", "The guarantee", stated)
     where = "in any push" if _stream(audit) else "in the table"
     column = promised.get("unit_column")
-    who = "one row" if column is None else f"one {column}, with all its rows,"
+    own = f"all its rows of one {promised['unit_per']}" if "unit_per" in promised else "all its rows"
+    who = "one row" if column is None else f"one {column}, with {own},"
     others = "every other row" if column is None else "the rows of all others"
     plain = f"In plain words: somebody suspects that {who} was {where}. They know {others}, see "
     plain += f"{_seen(audit)}, and have all the time and computers of the world."
@@ -136,6 +137,7 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         "Names, bounds and categories of columns were declared or paid for, never taken from the data "
         "unnoticed.",
     ]
+    of_one_day = " that were pushed on one day" if "unit_per" in promised else ""
     does_not = [
         *(
             [
@@ -147,9 +149,9 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         ),
         *(
             [
-                f"It protects all rows with the same {promised['unit_column']}. Somebody whose rows have "
-                f"several of them has less; and of each at most {promised['unit_rows']} rows were used, so "
-                "that who has more counts for fewer."
+                f"It protects all rows with the same {promised['unit_column']}{of_one_day}. Somebody "
+                f"whose rows have several of them has less; and of each at most {promised['unit_rows']} rows "
+                "were used, so that who has more counts for fewer."
             ]
             if "unit_column" in promised
             else []

@@ -212,24 +212,28 @@ class Truncation:
         units, names = self.marked.units, [column.name for column in self.marked.columns]
         rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
         time, k = (None if units.time is None else names.index(units.time)), units.rows
-        first_of = k if time is None else chosen(k)
+        for first in self.first(k if time is None else chosen(k)):
+            heads = np.flatnonzero(starts(first["unit"]))
+            size = np.diff(np.append(heads, len(first)))
+            codes, lead = first["codes"], first["codes"][heads]
+            if time is not None:
+                codes, lead, together = in_time(first, heads, size, time, k)
+                pairs.add(together)
+            rows.add(codes)
+            each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        return rows, each, pairs
+
+    def first(self, most: int) -> Iterator[Records]:
+        """So many rows of each unit at most, those with the first places: whole units together, unit by unit,
+        in each by place. Nothing can be added afterwards."""
         with closing(Shelves(self._kind)) as by_unit:
             for group in self._by_row.groups():
-                for placed in _placed(group, units):
-                    first = placed[_least(placed, first_of)] if _crowded(placed, first_of) else placed
+                for placed in _placed(group, self.marked.units):
+                    first = placed[_least(placed, most)] if _crowded(placed, most) else placed
                     by_unit.put(first, first["unit"])
             self.close()
             for group in by_unit.groups():
-                first = group[_least(group, first_of)]
-                heads = np.flatnonzero(starts(first["unit"]))
-                size = np.diff(np.append(heads, len(first)))
-                codes, lead = first["codes"], first["codes"][heads]
-                if time is not None:
-                    codes, lead, together = in_time(first, heads, size, time, k)
-                    pairs.add(together)
-                rows.add(codes)
-                each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
-        return rows, each, pairs
+                yield group[_least(group, most)]
 
     def close(self) -> None:
         self._by_row.close()

@@ -15,10 +15,9 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.question_json import as_json
 from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.engines.local import added_up
+from dpsynth_cli.trusted.engines.local import Pieces, added_up
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream.blocks import close_release, open_release, outside
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed, none_yet, read_rows, read_sums
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
@@ -51,7 +50,7 @@ class Stream:
 
 
 def read_leaves(
-    scan: Scan,
+    scan: Pieces,
     stream: Stream,
     progress: Callable[[int], None] = lambda done: None,
     counted: Problems | None = None,
@@ -105,7 +104,7 @@ def epoch_of(state: StreamState, stream: Stream, first: Sequence[Question]) -> E
 
 
 def read_mixed(
-    scan: Scan,
+    scan: Pieces,
     stream: Stream,
     epoch: Epoch,
     progress: Callable[[int], None] = lambda done: None,

@@ -139,6 +139,7 @@ class Passes:
         return table
 
     def _uncounted(self, names: Collection[str]) -> Problems:
-        """Counts to be made of those columns that no pass has counted."""
-        left = (column.name for column in self._scan.columns if column.name not in self.problems.columns)
+        """Counts to be made of those columns that no pass has counted, once their labels are known."""
+        known = (column.name for column in self._scan.columns if not column.open)
+        left = (name for name in known if name not in self.problems.columns)
         return Problems.of(name for name in left if name in names)
