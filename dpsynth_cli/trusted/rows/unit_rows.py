@@ -15,7 +15,7 @@ rows a group.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Lock
@@ -25,17 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
-from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, write
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
+from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
-from dpsynth_cli.trusted.rows.unit_runs import chosen, in_time, pair_names, starts
+from dpsynth_cli.trusted.rows.unit_runs import chosen, cut, pair_names, starts
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
 SHELVES, BUCKETS = 256, 4096
-IN_MEMORY = 2**24  # bytes, before a file is made
 TOGETHER = 2**25  # bytes of records that are sorted at once
 AT_ONCE = 2**20  # rows whose places are made at once
 
@@ -62,6 +60,12 @@ class Marked:
     @property
     def size(self) -> int | None:
         return self._scan.size
+
+    @property
+    def time(self) -> int | None:
+        """The number of the column that says how rows of a unit follow one another."""
+        names = [column.name for column in self.columns]
+        return None if self.units.time is None else names.index(self.units.time)
 
     def parts(self, size: int) -> Iterator[Marked]:
         for part in self._scan.parts(size):
@@ -95,18 +99,6 @@ class Marked:
         return made
 
 
-def _write(file: Any, data: bytes) -> None:
-    """To a temporary file; what is said where that fails does not depend on rows."""
-    try:
-        file.write(data)
-    except OSError as error:
-        raise FileError(
-            f"cannot write a temporary file in {tempfile.gettempdir()}: {reason(error)}.",
-            "",
-            "Set TMPDIR to a private folder with more room.",
-        ) from None
-
-
 class Shelves:
     """Records in a private temporary file, shelf by shelf; safe to fill from several threads."""
 
@@ -122,7 +114,7 @@ class Shelves:
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
             self._file.seek(self._end)
-            _write(self._file, data)
+            write(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -151,49 +143,14 @@ class Shelves:
         self._file.close()
 
 
-class Kept:
-    """Rows that were kept, as a table that can be passed over again and again; raw data."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._wanted = list(names), list(names)
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
-        self._blocks: list[int] = []
-        self.rows = 0
-
-    def add(self, codes: NDArray[np.int32]) -> None:
-        for first in range(0, len(codes), AT_ONCE // 8):
-            part = codes[first : first + AT_ONCE // 8]
-            _write(self._file, np.ascontiguousarray(part.T).tobytes())
-            self._blocks.append(len(part))
-        self.rows += len(codes)
-
-    def only(self, names: Collection[str]) -> Kept:
-        part = copy(self)
-        part._wanted = [name for name in self._names if name in names]
-        return part
-
-    def count_rows(self) -> int:
-        return self.rows
-
-    def pieces(self) -> Iterator[Piece]:
-        self._file.seek(0)
-        for rows in self._blocks:
-            data = self._file.read(4 * rows * len(self._names))
-            yield Piece(np.frombuffer(data, np.int32).reshape(-1, rows), 0)
-
-    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
-        return {name: piece.data[self._names.index(name)] for name in self._wanted}
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class Truncation:
     """Rows as they come, in any order and from several threads; then those that are kept."""
 
     def __init__(self, marked: Marked) -> None:
         self.marked, self._kind = marked, record(len(marked.columns))
         self._by_row = Shelves(self._kind)
+        names = [column.name for column in marked.columns]
+        self._tables: tuple[Kept, ...] = (Kept(names), Kept([*names, SIZE]), Kept(pair_names(names)))
         self.rows = 0
         self._lock = Lock()
 
@@ -206,21 +163,19 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
+    def take(self, tables: Sequence[NDArray[np.int32]], rows: int) -> None:
+        """Units that were truncated elsewhere, of so many rows: what `first_of` and `cut` made of them."""
+        for table, codes in zip(self._tables, tables, strict=True):
+            table.add(codes)
+        self.rows += rows
+
     def kept(self) -> tuple[Kept, Kept, Kept]:
         """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
-        that follow one another, where there is an order."""
-        units, names = self.marked.units, [column.name for column in self.marked.columns]
-        rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
-        time, k = (None if units.time is None else names.index(units.time)), units.rows
-        for first in self.first(k if time is None else chosen(k)):
-            heads = np.flatnonzero(starts(first["unit"]))
-            size = np.diff(np.append(heads, len(first)))
-            codes, lead = first["codes"], first["codes"][heads]
-            if time is not None:
-                codes, lead, together = in_time(first, heads, size, time, k)
-                pairs.add(together)
-            rows.add(codes)
-            each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        that follow one another, where there is an order. To be closed by whoever has them now."""
+        time, k = self.marked.time, self.marked.units.rows
+        for first in self.first(chosen(k, time)):
+            self.take(cut(first, time, k), 0)
+        (rows, each, pairs), self._tables = self._tables, ()
         return rows, each, pairs
 
     def first(self, most: int) -> Iterator[Records]:
@@ -231,12 +186,21 @@ class Truncation:
                 for placed in _placed(group, self.marked.units):
                     first = placed[_least(placed, most)] if _crowded(placed, most) else placed
                     by_unit.put(first, first["unit"])
-            self.close()
+            self._by_row.close()
             for group in by_unit.groups():
                 yield group[_least(group, most)]
 
     def close(self) -> None:
         self._by_row.close()
+        for table in self._tables:
+            table.close()
+
+
+def first_of(records: Records, units: Units, most: int) -> Records:
+    """The same of all records of some units, which are in memory."""
+    placed = [np.empty(0, records.dtype), *_placed(records, units)]
+    together = np.concatenate(placed)
+    return together[_least(together, most)]
 
 
 def _placed(records: Records, units: Units) -> Iterator[Records]:
