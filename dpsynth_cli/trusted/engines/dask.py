@@ -85,7 +85,7 @@ def gather(
 ) -> None:
     """All rows of a table to where their units are truncated, by workers; or labels to where they are
     counted, on this machine: workers read, encode, mark."""
-    if isinstance(truncation, Truncation):
+    if isinstance(truncation, Truncation) and truncation.keeps:
         from dpsynth_cli.trusted.engines.dask_shuffle import shuffled
 
         shuffled(client, truncation, progress, counted, part_size or size_of_parts(client, truncation.marked))

@@ -58,7 +58,7 @@ def shuffled(
                 kept.append(client.submit(keep, own, pure=False))
             for _, found in as_completed(kept, with_results=True):
                 tables, _ = unless_failed(found)
-                truncation.take(tables, 0)
+                truncation.take(tables)
 
 
 def _readings(client: Any, size: int) -> int:

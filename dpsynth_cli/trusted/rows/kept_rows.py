@@ -1,4 +1,4 @@
-"""Rows as codes in a private temporary file, which has no name and goes with this process."""
+"""Rows that are kept in a private temporary file, which has no name and goes with this process: raw data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, reason
 
 IN_MEMORY = 2**24  # bytes, before a file is made
-AT_ONCE = 2**17  # rows of a piece
+BLOCK = 2**17  # rows
 
 
-def write(file: Any, data: bytes) -> None:
+def written(file: Any, data: bytes) -> None:
     """To a temporary file; what is said where that fails does not depend on rows."""
     try:
         file.write(data)
@@ -41,9 +41,9 @@ class Kept:
         self.rows = 0
 
     def add(self, codes: NDArray[np.int32]) -> None:
-        for first in range(0, len(codes), AT_ONCE):
-            part = codes[first : first + AT_ONCE]
-            write(self._file, np.ascontiguousarray(part.T).tobytes())
+        for first in range(0, len(codes), BLOCK):
+            part = codes[first : first + BLOCK]
+            written(self._file, np.ascontiguousarray(part.T).tobytes())
             self._blocks.append(len(part))
         self.rows += len(codes)
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, write
+from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, written
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
@@ -84,7 +84,9 @@ class Marked:
 
     def records(self, codes: Mapping[str, NDArray[Any]]) -> Records:
         """The rows of a piece, those that are equal as one record."""
-        table = np.column_stack([codes[column.name] for column in self.columns]).astype(np.int32, copy=False)
+        table = np.empty((len(codes[MARK]), len(self.columns)), np.int32)
+        for at, column in enumerate(self.columns):
+            table[:, at] = codes[column.name]
         marks = self.units.of_rows(codes[MARK], table)
         order, first = runs(marks)
         times = np.diff(np.append(first, len(order)))
@@ -114,7 +116,7 @@ class Shelves:
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
             self._file.seek(self._end)
-            write(self._file, data)
+            written(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -122,19 +124,16 @@ class Shelves:
 
     def groups(self) -> Iterator[Records]:
         """All records, whole shelves together, as few at a time as there is memory for."""
-        held, size = list[tuple[int, int]](), 0
-        for places in self._places:
-            own = sum(count for _, count in places) * self._kind.itemsize
-            if held and size + own > TOGETHER:
-                yield self._read(held)
-                held, size = [], 0
-            held, size = held + places, size + own
-        if held:
-            yield self._read(held)
+        return (group for (group,) in side_by_side([self]) if len(group))
 
-    def _read(self, places: Sequence[tuple[int, int]]) -> Records:
+    def size(self, shelf: int) -> int:
+        """How many bytes are on a shelf."""
+        return sum(count for _, count in self._places[shelf]) * self._kind.itemsize
+
+    def read(self, shelves: range) -> Records:
+        """What is on these shelves."""
         found = []
-        for start, count in places:
+        for start, count in (place for shelf in shelves for place in self._places[shelf]):
             self._file.seek(start)
             found.append(self._file.read(count * self._kind.itemsize))
         return np.frombuffer(b"".join(found), self._kind)
@@ -143,14 +142,27 @@ class Shelves:
         self._file.close()
 
 
-class Truncation:
-    """Rows as they come, in any order and from several threads; then those that are kept."""
+def side_by_side(several: Sequence[Shelves]) -> Iterator[list[Records]]:
+    """The records of the same shelves of each, as many shelves at a time as there is memory for: a unit's
+    records of all of them together."""
+    first, held = 0, 0
+    for shelf in range(SHELVES):
+        size = sum(one.size(shelf) for one in several)
+        if held and held + size > TOGETHER:
+            yield [one.read(range(first, shelf)) for one in several]
+            first, held = shelf, 0
+        held += size
+    yield [one.read(range(first, SHELVES)) for one in several]
 
-    def __init__(self, marked: Marked) -> None:
-        self.marked, self._kind = marked, record(len(marked.columns))
+
+class Truncation:
+    """Rows as they come, in any order and from several threads; then those that are kept. One that only
+    `keeps` may also be given what is kept of some units."""
+
+    def __init__(self, marked: Marked, keeps: bool = False) -> None:
+        self.marked, self.keeps, self._kind = marked, keeps, record(len(marked.columns))
         self._by_row = Shelves(self._kind)
-        names = [column.name for column in marked.columns]
-        self._tables: tuple[Kept, ...] = (Kept(names), Kept([*names, SIZE]), Kept(pair_names(names)))
+        self._tables: tuple[Kept, ...] = ()
         self.rows = 0
         self._lock = Lock()
 
@@ -163,32 +175,40 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
-    def take(self, tables: Sequence[NDArray[np.int32]], rows: int) -> None:
-        """Units that were truncated elsewhere, of so many rows: what `first_of` and `cut` made of them."""
+    def take(self, tables: Sequence[NDArray[np.int32]]) -> None:
+        """Some units, truncated: what `first_of` and `cut` made of all their rows."""
+        if not self._tables:
+            names = [column.name for column in self.marked.columns]
+            self._tables = (Kept(names), Kept([*names, SIZE]), Kept(pair_names(names)))
         for table, codes in zip(self._tables, tables, strict=True):
             table.add(codes)
-        self.rows += rows
 
     def kept(self) -> tuple[Kept, Kept, Kept]:
         """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
         that follow one another, where there is an order. To be closed by whoever has them now."""
         time, k = self.marked.time, self.marked.units.rows
         for first in self.first(chosen(k, time)):
-            self.take(cut(first, time, k), 0)
+            self.take(cut(first, time, k))
+        self.take(cut(np.empty(0, self._kind), time, k))  # there may be no units
         (rows, each, pairs), self._tables = self._tables, ()
         return rows, each, pairs
 
     def first(self, most: int) -> Iterator[Records]:
         """So many rows of each unit at most, those with the first places: whole units together, unit by unit,
         in each by place. Nothing can be added afterwards."""
-        with closing(Shelves(self._kind)) as by_unit:
-            for group in self._by_row.groups():
-                for placed in _placed(group, self.marked.units):
-                    first = placed[_least(placed, most)] if _crowded(placed, most) else placed
-                    by_unit.put(first, first["unit"])
-            self._by_row.close()
+        with closing(self.by_unit(most)) as by_unit:
             for group in by_unit.groups():
-                yield group[_least(group, most)]
+                yield group[least(group, most)]
+
+    def by_unit(self, most: int) -> Shelves:
+        """So many rows of every unit, and others, by their unit; a mark is now a place in its order."""
+        shelves = Shelves(self._kind)
+        for group in self._by_row.groups():
+            for placed in _placed(group, self.marked.units):
+                first = placed[least(placed, most)] if _crowded(placed, most) else placed
+                shelves.put(first, first["unit"])
+        self._by_row.close()
+        return shelves
 
     def close(self) -> None:
         self._by_row.close()
@@ -200,7 +220,7 @@ def first_of(records: Records, units: Units, most: int) -> Records:
     """The same of all records of some units, which are in memory."""
     placed = [np.empty(0, records.dtype), *_placed(records, units)]
     together = np.concatenate(placed)
-    return together[_least(together, most)]
+    return together[least(together, most)]
 
 
 def _placed(records: Records, units: Units) -> Iterator[Records]:
@@ -225,7 +245,7 @@ def _crowded(records: Records, k: int) -> bool:
     return bool(buckets.max() > 64 * k + 4 * len(records) // BUCKETS)
 
 
-def _least(records: Records, k: int) -> NDArray[np.int64]:
+def least(records: Records, k: int) -> NDArray[np.int64]:
     """The first k of each unit, unit by unit."""
     order = _by_unit(records["unit"], records["mark"])
     new = starts(records["unit"][order])

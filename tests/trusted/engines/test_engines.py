@@ -167,7 +167,7 @@ def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(
     marked = Marked(scan, omega.columns, Units(unit.name, 3, "c3" * 32, others[0].name))
     found = []
     for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
-        with closing(Truncation(marked)) as truncation:
+        with closing(Truncation(marked, keeps=True)) as truncation:
             gather(truncation, **options)
             tables = truncation.kept()
             with closing(tables[0]), closing(tables[1]), closing(tables[2]):
