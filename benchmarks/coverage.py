@@ -25,7 +25,7 @@ from benchmarks.harness import Finding, real_tables, releases
 from benchmarks.surveys import ADULT, ADULT_FEW, ADULT_QUERIES, ANALYSES, COLUMNS, FEW, QUERIES, population
 from benchmarks.tables import real
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.inference.bootstrap import numbers, sampling_variance
+from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.combine import combine
 from dpsynth_cli.inference.honesty import why_not
 from dpsynth_cli.inference.language import parse_query
@@ -99,7 +99,7 @@ def _covered(
         chosen = rng.integers(of_all, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, run)
         for name, own in statistics.items():
             real = numbers(own, table)
             error = np.sqrt(sampling_variance(own, table, rng)) if run < 4 else np.full(len(real), np.nan)
@@ -184,7 +184,7 @@ def _from_counts(
         chosen = rng.integers(WHOLE, size=given.rows)
         table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
+        shown = Published(spec, release.outcome, release.known(), release.seed, run)
         for name, own in statistics.items():
             for found, true in zip(shown.measured(own), numbers(own, table), strict=True):
                 if found is not None:
