@@ -18,7 +18,7 @@ from dpsynth_cli.inference.sums import Sums, features, noisy_sums, other_noise, 
 from dpsynth_cli.questions import Floats
 
 FACTOR = 1.0  # prior standard deviation of the logarithm of a factor
-STEPS = 30
+STEPS, AFRESH = 30, 6  # of fitting; of those, with a matrix of their own
 LONGEST = 1.0  # of the logarithm of a factor, in one step
 ENOUGH = 1e-3  # a step that changes nothing any more
 
@@ -49,9 +49,9 @@ class Posterior:
     def _fitted(self, noisy: Floats, prior: Floats, theta: Floats, afresh: bool) -> Floats:
         """The logarithms of factors that fit best: Gauss and Newton, with the matrix of the best fit to the
         released answers where that is known."""
-        for _ in range(STEPS):
+        for number in range(STEPS):
             weight = self._weights(theta)
-            if afresh:
+            if afresh and number < AFRESH:
                 self._matrix = (self.features.T @ (self.features * weight[:, None])).toarray()
                 curved = (self._matrix * self.precision) @ self._matrix
                 curved[np.diag_indices_from(curved)] += 1 / FACTOR**2

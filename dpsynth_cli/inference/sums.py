@@ -17,7 +17,8 @@ from dpsynth_cli.inference.tables import CellOf, Counted, Signed
 from dpsynth_cli.questions import Floats, Ints
 
 MOST_CELLS = 1500  # of all tables together; those with the most noise are left out beyond
-OF_TABLE, OF_PAIR = 1000, 256  # of one, and of one of all pairs
+OF_TABLE = 1000  # of one
+OF_PAIRS = 900  # of all pairs together, each with about as many
 TOLD = 1.0  # standard deviations of noise that the cells of a pair have to have in the mean
 ADDED = 16  # cells that are added up, above which the noise of a sum is taken as normal
 
@@ -99,12 +100,12 @@ def sums_about(columns: Sequence[str], released: Drawn, known: Known) -> list[Su
 def sums_of_pairs(released: Drawn, known: Known) -> list[Sums]:
     """All that answers say; tables of more than two columns as those of their pairs, which are finer than one
     of all columns could be."""
-    found = list[Sums | None]()
+    scopes = list[tuple[Counted, tuple[str, ...]]]()
     for table in known.tables:
-        scopes: list[tuple[str, ...]] = [table.columns]
-        if len(table.columns) > 2:
-            scopes = [(name,) for name in table.columns] + list(combinations(table.columns, 2))
-        found += [_along(table, scope, released, known, OF_PAIR, TOLD) for scope in scopes]
+        own = [(name,) for name in table.columns] + list(combinations(table.columns, 2))
+        scopes += [(table, scope) for scope in (own if len(table.columns) > 2 else [table.columns])]
+    most = max(16, OF_PAIRS // max(1, len(scopes)))
+    found = [_along(table, scope, released, known, most, TOLD) for table, scope in scopes]
     names = [column.name for column in known.domain]
     return _not_too_many([one for one in found if one is not None], names, released, known)
 

@@ -92,7 +92,6 @@ def counted_tables(
                 tables += [replace(one, **noise) for one in _by_class(question, known)]
             else:
                 sums = [one for one in same if isinstance(one, Signed)]
-                noise["sd"] = answer.sd * _less(sums[0], answer)
                 signed += [replace(one, **noise) for one in _signed_by_class(question, sums)]
                 signed += _of_all_classes(question, sums, noise)
     return tables, signed
@@ -130,11 +129,6 @@ def _of_all_classes(question: Question, same: list[Signed], noise: dict[str, Any
     return [replace(one, **noise | {"sd": noise["sd"] * len(same) ** 0.5})]
 
 
-def _less(one: Signed, answer: Answer) -> float:
-    """Its noise, as a part of the answer's."""
-    return 0.5**0.5 if one.above and answer.noise == "rounded_gaussian" else 1.0
-
-
 def _every(codes: NDArray[Any]) -> Ints:
     return np.asarray(codes, np.int64)
 
@@ -169,8 +163,7 @@ def _in_block(question: Question, block: Ints, k: int, omega: Domain) -> Iterato
             products = combinations_with_replacement(each, 2) if degree == 2 else ((one,) for one in each)
             for factors, value in zip(products, values, strict=True):
                 names, scores = zip(*factors, strict=True)
-                above = degree == 2 and factors[0] is not factors[1]
-                yield Signed(names, scores, float(value), 0.0, "", "", 0, above=above)
+                yield Signed(names, scores, float(value), 0.0, "", "", 0)
         case _:
             return
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.empty import with_empty_cells
+from dpsynth_cli.inference.empty import with_empty_cells, with_rows_anywhere
 from dpsynth_cli.inference.honesty import counted
 from dpsynth_cli.inference.inversion import below_ends
 from dpsynth_cli.inference.relations import Known
@@ -48,7 +48,10 @@ def weighted(
 ) -> Interval:
     """From rows that have the measured counts; about the population, if there is a variance of sampling."""
     cells = counted(statistic, known)
-    rows = with_empty_cells(statistic.columns, released, known, rng) if cells else released
+    if cells:
+        rows = with_empty_cells(statistic.columns, released, known, rng)
+    else:
+        rows = with_rows_anywhere(released, known, rng)
     own, codes = Calibration(statistic.columns, rows, known), rows.table.codes
     weight, drawn = own.weights(), [own.weights(rng) for _ in range(NOISES)]
     answer = statistic.prepared(codes)
@@ -56,6 +59,8 @@ def weighted(
     moved = np.stack([answer(other) for other in drawn]) - centre
     undefined = 1 - np.isfinite(moved).mean(axis=0)
     undefined[_hardly_there(statistic, rows, weight, drawn)] = 1.0
+    if _hardly_spread(statistic, rows, weight, drawn):
+        undefined[:] = 1.0
     by_noise = (np.where(np.isfinite(moved), moved, 0.0) ** 2).mean(axis=0)
     rest = np.zeros(len(centre)) if sampling is None else sampling
     if cells:
@@ -116,6 +121,21 @@ def _hardly_there(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Sequ
     count = replace(statistic, query=replace(statistic.query, kind="count", of=())).prepared(rows.table.codes)
     moved = np.stack([count(other) for other in drawn])
     return np.asarray(count(weight) <= FEWEST * moved.std(axis=0))
+
+
+def _hardly_spread(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Sequence[Floats]) -> bool:
+    """Whether a column may be constant but for noise: then what is divided by its spread can be anything."""
+    query = statistic.query
+    parts = {"sd": query.of, "corr": query.of, "linear": query.of[1:]}.get(query.kind, ())
+    for part in parts:
+        one = replace(query, kind="sd", of=(part,), terms=(), by=())
+        if statistic.typing(part).kind == "text":
+            continue
+        spread = replace(statistic, query=one).prepared(rows.table.codes)
+        others = np.nan_to_num(np.stack([spread(other) for other in drawn])) ** 2
+        if not spread(weight)[0] ** 2 > FEWEST * others.std():
+            return True
+    return False
 
 
 def _student(level: float, freedom: int) -> float:
