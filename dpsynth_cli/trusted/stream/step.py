@@ -135,7 +135,8 @@ def measure_mixed(
     is_over: Callable[[float, Sequence[Answer]], bool],
 ) -> None:
     """Measure the next release of the epoch under way: its answers follow those of the epochs before, and
-    what its tables were chosen by. `choose` is told the number of the epoch, and `is_over` says by answers alone whether another epoch begins then."""
+    what its tables were chosen by. `choose` is told the number of the epoch; `is_over` says by answers alone
+    whether another one begins then."""
     assert state.counters is not None
     epoch = Epoch.of_parts(*state.counters)
     own = partial(choose, epoch.number)
