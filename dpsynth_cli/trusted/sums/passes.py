@@ -110,7 +110,7 @@ class Passes:
         sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
         look = BestEffort(sample.add)
         counted = self._uncounted([column.name for column in self._omega])
-        with closing(Truncation(Marked(self._scan, self._omega.columns, units))) as truncation:
+        with closing(Truncation(Marked(self._scan, self._omega.columns, units), keeps=True)) as truncation:
             self._engine.gather(
                 truncation,
                 lambda done: self._progress("reading", done, self._scan.size),
