@@ -1,7 +1,8 @@
 """Runs of a mechanism that releases a stream: twelve pushes in memory, by the code of `dpsynth stream push`.
 
-The rows that both tables have arrive first, the row in question (or the one instead of it) second, then
-nothing. Everything that twelve snapshots are made of is published, so all of it may tell the tables apart.
+The rows that both tables have arrive first, the row in question (or the one instead of it, or all of a unit)
+second, then nothing. Everything that twelve snapshots are made of is published, so all of it may tell the
+tables apart.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class StreamBench(Bench):
     @cached_property
     def pushes(self) -> tuple[list[Leaves], list[Leaves]]:
         """What arrives, of each table."""
-        shared = min(self.rows(0), self.rows(1)) - (self.pair.omega.neighbours == "replace_one")
+        instead = self.rows(0) == self.rows(1)  # of the last rows
+        shared = min(self.rows(0), self.rows(1)) - (self.pair.omega.unit_rows or 1) * instead
         cuts = [slice(0, shared), slice(shared, None)] + [slice(0, 0)] * (PUSHES - 2)
         return [self._leaves(0, cut) for cut in cuts], [self._leaves(1, cut) for cut in cuts]
 

@@ -17,6 +17,7 @@ from dpsynth_cli.numbers import exact
 from dpsynth_cli.release.gone_again import gone_again
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.spec.unit import LIFE
 
 VERSION = 1
 BOUND = (
@@ -40,10 +41,30 @@ UNITS = {
     "add_remove": "adding or removing all rows of any one {column}, however many there are,",
     "replace_one": "replacing all rows of any one {column} by any others, of any number,",
 }
+FAMILIES = {
+    "add_remove": "adding or removing any one row of {parent} with all rows of {children} that belong to it, "
+    "however many there are,",
+    "replace_one": "replacing any one row of {parent} with all rows of {children} that belong to it by any "
+    "others, of any number,",
+}
+ONE_FAMILY = (
+    " A unit is all rows, of all tables, that have the same {key}; rows without one are one unit together. "
+    "Of a unit one row of {parent} was used, and at most {most}, chosen by a secret key and the unit's own "
+    "rows; rows without one of {parent} were left out."
+)
 ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
+STREAM_UNIT = {
+    LIFE: " A unit is all rows with the same {column}, over the whole life of the stream; rows without one "
+    "are one unit together. At most {rows} rows of a unit are ever counted, chosen by a secret key and the "
+    "unit's own rows.",
+    "day": " A unit is all rows with the same {column} that were pushed on the same day; rows without one "
+    "are one unit together. At most {rows} of them are counted, chosen by a secret key and the unit's own "
+    "rows. Somebody with rows on several days is protected for each day by itself: for m days epsilon is up "
+    "to m times as large (and a delta grows too).",
+}
 IN_ORDER = " They follow one another in the order of {order}."
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
@@ -89,9 +110,23 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         unit = f"one unit, all rows of one {column}"
         change = UNITS[privacy.neighbours].format(column=column)
         explained = ONE_UNIT.format(column=column, rows=rows)
+        if spec.mechanism.stream:
+            own = "in all pushes" if privacy.unit.per == LIFE else "in the pushes of one day"
+            unit, change = f"{unit} {own}", UNITS[privacy.neighbours].format(column=f"{column} {own}")
+            explained = STREAM_UNIT[privacy.unit.per].format(column=column, rows=rows)
         if privacy.unit.order is not None:
             explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
+        about |= {} if privacy.unit.per == LIFE else {"unit_per": privacy.unit.per}
+    if spec.tables is not None:
+        parent, key = spec.tables.parent, spec.tables.key
+        children = " and ".join(child.name for child in spec.tables.children)
+        unit = f"one unit, a row of {parent} with all its rows of {children}"
+        change = FAMILIES[privacy.neighbours].format(parent=parent, children=children)
+        most = " and ".join(f"{child.rows} rows of {child.name}" for child in spec.tables.children)
+        explained = ONE_FAMILY.format(parent=parent, key=key, most=most)
+        about = {"unit_column": key, "unit_tables": {parent: 1}}
+        about["unit_tables"] |= {child.name: child.rows for child in spec.tables.children}
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -113,6 +148,18 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             f"AES-256 cannot be told from random bits.{explained}{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
+
+
+def kept_of_a_unit(promised: Mapping[str, Any]) -> str:
+    """How many rows of a unit were used at most, in words.
+
+    >>> kept_of_a_unit({"unit_rows": 5}), kept_of_a_unit({"unit_tables": {"households": 1, "members": 6}})
+    ('5 rows', '1 row of households and 6 rows of members')
+    """
+    tables = promised.get("unit_tables")
+    if tables is None:
+        return f"{promised['unit_rows']} rows"
+    return " and ".join(f"{rows} row{'s' * (rows != 1)} of {name}" for name, rows in tables.items())
 
 
 def _groups_guarantee(spec: Spec) -> dict[str, Any]:

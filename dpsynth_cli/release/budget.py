@@ -52,7 +52,7 @@ def cost_of(spec: Spec) -> Cost:
     accountant = accountant_of(spec)
     return Cost(
         accountant.total,
-        Unit(accountant.currency, privacy.neighbours, privacy.unit.column if privacy.unit else ""),
+        Unit(accountant.currency, privacy.neighbours, privacy.unit.protects if privacy.unit else ""),
         exact(privacy.budget),
         None if privacy.delta is None else str(float(privacy.delta)),
         privacy.apart,

@@ -13,6 +13,7 @@ from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import Store, StreamState
+from dpsynth_cli.trusted.stream.unit_quota import no_units_yet
 
 
 def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, bool]:
@@ -43,6 +44,7 @@ def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, 
                 secrets.token_hex(32),
                 fixed(spec),
                 secrets.randbits(63) if spec.seed is None else spec.seed,
+                units={} if spec.privacy.unit is None else no_units_yet(),
             )
             store.begin(state)
         try:

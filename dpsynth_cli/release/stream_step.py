@@ -20,8 +20,8 @@ from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.stream_snapshot import SPARSE, sparse_bill, time_level
 from dpsynth_cli.release.stream_window import marked
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.trusted.engines.local import Pieces
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed
 from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.leaves import Leaves
@@ -55,7 +55,7 @@ def stream_of(spec: Spec) -> Stream:
 
 
 def read_batch(
-    scan: Scan, spec: Spec, state: StreamState, progress: Callable[[int], None], counted: Problems
+    scan: Pieces, spec: Spec, state: StreamState, progress: Callable[[int], None], counted: Problems | None
 ) -> Batch:
     """The raw counts of a batch, or its rows."""
     stream = stream_of(spec)
@@ -108,9 +108,9 @@ def _tables(state: StreamState, spec: Spec, stream: Stream) -> None:
 
     plan = online.epoch_plan(spec.domain, spec.split)
 
-    def choose(ask: Ask, answers: list[Answer]) -> float:
+    def choose(epoch: int, ask: Ask, answers: list[Answer]) -> float:
         rows = tables.rows_in(answers)
-        if not tables.is_ready(ask, plan, rows):
+        if not tables.is_ready(ask, plan, rows, epoch):
             return 0.0
         tables.choose(ask, plan, answers)
         return rows

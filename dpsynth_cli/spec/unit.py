@@ -9,16 +9,18 @@ from typing import Any
 from dpsynth_cli.domain import GRID, Column
 from dpsynth_cli.fillers import Filler
 from dpsynth_cli.spec.keys import Key, Kind
-from dpsynth_cli.spec.kinds import LINE, SCALARS, text, whole
+from dpsynth_cli.spec.kinds import LINE, SCALARS, choice, text, whole
 from dpsynth_cli.spec.reader import Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
 
 MOST_ROWS = 10_000
+LIFE = "life"  # of a stream
 _COLUMN = text("the name of a column of the input, such as person_id")
 _ROWS = whole(f"a whole number from 1 to {MOST_ROWS}", 1, MOST_ROWS)
 _SUCH_AS = "keys such as {column: person_id, rows: 5}, and order: year where rows follow one another"
 _ORDER = text("the name of a column of time that is declared in columns, such as year")
-_KINDS = {"column": _COLUMN, "rows": _ROWS, "order": _ORDER}
+_PER = choice((LIFE, "day"))
+_KINDS = {"column": _COLUMN, "rows": _ROWS, "order": _ORDER, "per": _PER}
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class ProtectedUnit:
     column: str
     rows: int
     order: str | None = None
+    per: str = LIFE
+
+    @property
+    def protects(self) -> str:
+        """What is protected, as the ledger counts it."""
+        return self.column if self.per == LIFE else f"{self.column} per {self.per}"
 
 
 def _read(node: Node) -> ProtectedUnit:
@@ -50,7 +58,8 @@ def _write(unit: ProtectedUnit | None) -> Any:
     if unit is None:
         return None
     order = {} if unit.order is None else {"order": unit.order}
-    return {"column": unit.column, "rows": unit.rows} | order
+    per = {} if unit.per == LIFE else {"per": unit.per}
+    return {"column": unit.column, "rows": unit.rows} | order | per
 
 
 UNIT = Key(
@@ -63,6 +72,7 @@ UNIT = Key(
                 "column": {"type": SCALARS, "pattern": LINE},
                 "rows": dict(_ROWS.schema),
                 "order": {"type": SCALARS, "pattern": LINE},
+                "per": dict(_PER.schema),
             },
             "required": ["column", "rows"],
             "additionalProperties": False,
@@ -74,6 +84,8 @@ UNIT = Key(
     "most `rows` rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for "
     "that many. The column is read, and never released. With `order: year`, a column of `columns`, rows that "
     "follow one another are kept, and units of the release have rising years, gaps and values that go on. "
+    "In a stream at most `rows` of a unit are counted over its whole life, or with `per: day` of each day's "
+    "pushes, and then a unit's rows of one day are protected together. "
     "Without a unit one row is protected",
     brief=True,
 )

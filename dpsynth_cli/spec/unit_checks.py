@@ -11,7 +11,7 @@ from dpsynth_cli.spec.columns import COLUMNS
 from dpsynth_cli.spec.privacy import PRIVACY
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relations import Stated
-from dpsynth_cli.spec.unit import UNIT, ProtectedUnit, restored_unit
+from dpsynth_cli.spec.unit import LIFE, UNIT, ProtectedUnit, restored_unit
 from dpsynth_cli.spec.yaml_nodes import dotted
 
 
@@ -25,11 +25,9 @@ def check_units(
     strata: str | None,
 ) -> None:
     """Note every mistake at its own line."""
-    if unit is None and any(mistake.path == f"{PRIVACY.name}.{UNIT.name}" for mistake in document.mistakes):
-        return  # what was meant is not known
     if unit is not None:
         faults = _unit_faults(unit, columns, fillers, mechanism)
-        if unit.order is not None:
+        if unit.order is not None and not (mechanism is not None and mechanism.stream):
             faults += _order_faults(unit, unit.order, columns, fillers, stated, strata)
         for fault in faults:
             document.section(PRIVACY).note(UNIT.name, fault)
@@ -51,11 +49,16 @@ def _unit_faults(
             f"names {unit.column}, which is declared in columns: an identifier is never modelled or "
             "released; leave it out there, or make it a fresh key: {key: true}"
         )
-    if mechanism is not None and mechanism.stream:
+    streams = mechanism is not None and mechanism.stream
+    if streams and restored_unit(unit, fillers) is not None:
         faults.append(
-            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of "
-            "the same unit: it protects one row of one push. Leave it out, or release a table"
+            f"names {unit.column}, which is a fresh key in columns, but snapshots of a stream have no units; "
+            "leave it out there"
         )
+    if streams and unit.order is not None:
+        faults.append(f"has order: {unit.order}, which only a table has; leave it out")
+    if mechanism is not None and not streams and unit.per != LIFE:
+        faults.append(f"has per: {unit.per}, which only a stream has; leave it out")
     return faults
 
 

@@ -153,8 +153,8 @@ def simulated(machine: Machine, seen: Seen, seed: int) -> Iterator[None]:
     luck = random.Random(seed)
     open_curator, advance = releases.open_curator, streams.advance
 
-    def watched(rows: Any, bill: Any, source: Any, journal: Any) -> Asking:
-        ask = open_curator(Watched(rows, journal.release_id, seen), bill, source, journal)
+    def watched(rows: Any, bill: Any, source: Any, journal: Any, *more: Any) -> Asking:
+        ask = open_curator(Watched(rows, journal.release_id, seen), bill, source, journal, *more)
         numbers = count()
 
         def answer(questions: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pyarrow import csv, parquet
 
-import dpsynth_cli.trusted.rows.unit_rows as truncation
+import dpsynth_cli.trusted.rows.unit_runs as truncation
 from dpsynth_cli.release.journal import Journal
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.core import curator
@@ -233,12 +233,3 @@ def test_an_order_that_cannot_be_kept_is_refused_before_a_row_is_read(dpsynth, p
     ran = dpsynth("check", "spec.yaml", *(word for one in change for word in ("--set", one)))
     assert ran.code == 2
     assert said in ran.err.replace("\n", " ")
-
-
-def test_a_wrong_unit_is_said_once(dpsynth, panel):
-    """Not again for each column of a unit, of which nothing is wrong."""
-    panel()
-    ran = dpsynth("check", "spec.yaml", "--set", "privacy.unit.rows=0")
-    assert ran.code == 2
-    assert "where rows is a whole number" in ran.err
-    assert "of: unit" not in ran.err

@@ -24,6 +24,16 @@ def fits(omega: Domain, params: Any) -> list[str]:
             "mechanism.arrivals is public, but adding or removing a row changes how many arrive; set "
             "privacy.neighbours to replace_one, or arrivals to private"
         )
+    if params.algorithm == "sparse" and omega.unit_rows is not None:
+        problems.append(
+            "mechanism.algorithm is sparse, which counts for single rows, and privacy.unit is stated; set "
+            "algorithm to blocks"
+        )
+    if params.arrivals == "public" and omega.unit_rows is not None:
+        problems.append(
+            "mechanism.arrivals is public, but with privacy.unit how many rows a unit has is private; set "
+            "arrivals to private"
+        )
     if (params.algorithm, params.arrivals) == ("sparse", "private") and not omega.rows_hint:
         problems.append(
             "mechanism.algorithm is sparse and arrivals are private: its partition follows a public guess; "

@@ -37,8 +37,8 @@ from dpsynth_cli.shares import divide
 
 COLUMNS, SPIKES, LOOKS, LINKS, PAIRS = 0.28, 0.02, 0.06, 0.25, 0.39  # of the share of counts
 # Noise of a pair's gap, as a part of the rows, at which tables are chosen: with Gaussian noise, with Laplace
-# noise, of which gaps have far more than tables.
-READY = {True: 0.04, False: 0.1}
+# noise, of which gaps have far more than tables, so that one would wait too long.
+READY = {True: 0.06, False: 0.15}
 MOST_ROWS = 2**20  # that are waited for; then columns stay independent
 GROWTH = 16  # an epoch ends with so many times the rows of its choice
 ALONE = (
@@ -88,12 +88,13 @@ def rows_in(answers: Sequence[Answer]) -> float:
     return max(1.0, float(answers[0].values.sum()))
 
 
-def is_ready(ask: Ask, plan: Plan, rows: float) -> bool:
-    """Whether links would be told from noise; or nothing is waited for any longer."""
+def is_ready(ask: Ask, plan: Plan, rows: float, epoch: int) -> bool:
+    """Whether links would be told from noise, with half of it in each further epoch, which has more rows to
+    choose by; or nothing is waited for any longer."""
     d = len(plan.omega.modelled)
     if rows >= MOST_ROWS or d < 2:
         return True
-    return tells_links(ask, plan, d * (d - 1) // 2, rows)
+    return tells_links(ask, plan, d * (d - 1) // 2, rows / 2**epoch)
 
 
 def tells_links(ask: Ask, plan: Plan, pairs: int, rows: float) -> bool:
@@ -177,7 +178,7 @@ def _variances(plan: Plan, answers: Sequence[Answer]) -> list[float]:
 def first_release(ask: Ask, plan: Plan) -> Model:
     """What an epoch asks if tables are chosen at its first release."""
     columns = ask(plan.first)
-    if not is_ready(ask, plan, rows_in(columns)):
+    if not is_ready(ask, plan, rows_in(columns), 0):
         model = snapshot(plan, None, columns)
         return replace(model, notes=(*model.notes, FIRST))
     counts: list[Answer] = []

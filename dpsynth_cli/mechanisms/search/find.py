@@ -41,7 +41,8 @@ class _Search:
     """One column: how it is asked now, and what is known of it."""
 
     column: Column  # as it is asked
-    wanted: Column  # as it was declared; then as it was found
+    declared: Column
+    wanted: Column  # as it was found so far
     shares: list[Fraction]  # of its looks
     sure: bool = True
     seen: float = 0.0  # rows of what is found, but for the probability of failure
@@ -146,7 +147,7 @@ def _searches(omega: Domain, asked: Domain, share: Fraction) -> tuple[list[_Sear
     searches = []
     for column, own in zip(columns, divide(share, [1.0] * len(columns)), strict=True):
         looks = [own] if column.categorical else divide(own, [FIRST, SECOND])
-        searches.append(_Search(asked[column.name], column, looks))
+        searches.append(_Search(asked[column.name], column, column, looks))
     return searches, float(FAILURE) / sum(len(search.shares) for search in searches)
 
 
@@ -173,7 +174,7 @@ def _first(search: _Search, answer: Answer, failure: float) -> None:
         low, high, narrow = bounds.from_octaves(column, first, last)
     else:
         (low, high), narrow = bounds.from_even(column, first, last, 1), last - first < bounds.NARROW
-    search.wanted = replace(search.wanted, lower=low, upper=high, private=False)
+    search.wanted = bounds.with_bounds(search.declared, low, high)
     search.column = bounds.narrowed(column, low, high)
     inside = counts[first : last + 1]
     search.rows = float(inside.sum()), answer.sd * math.sqrt(len(inside))
@@ -188,7 +189,7 @@ def _second(search: _Search, answer: Answer, failure: float) -> None:
     if closer is not None:
         beside, search.outside = closer
         low, high = bounds.from_even(search.column, first, last, beside)
-        search.wanted = replace(search.wanted, lower=low, upper=high)
+        search.wanted = bounds.with_bounds(search.declared, low, high)
     search.done = True
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
-from dpsynth_cli.trusted.engines.local import added_up
+from dpsynth_cli.trusted.engines.local import Pieces, added_up
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.sums.batch import CodesByColumn
 from dpsynth_cli.trusted.sums.tally import Tally
 
@@ -86,7 +85,7 @@ def none_yet(omega: Domain) -> CodedRows:
 
 
 def read_rows(
-    scan: Scan, omega: Domain, progress: Callable[[int], None], counted: Problems | None
+    scan: Pieces, omega: Domain, progress: Callable[[int], None], counted: Problems | None
 ) -> CodedRows:
     """A batch as codes."""
     pieces = [piece for one in added_up(scan, _Gathered, progress, counted=counted) for piece in one.pieces]
@@ -98,7 +97,7 @@ def read_rows(
 
 
 def read_sums(
-    scan: Scan,
+    scan: Pieces,
     omega: Domain,
     questions: Sequence[Question],
     progress: Callable[[int], None],

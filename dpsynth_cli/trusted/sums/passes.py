@@ -110,7 +110,7 @@ class Passes:
         sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
         look = BestEffort(sample.add)
         counted = self._uncounted([column.name for column in self._omega])
-        with closing(Truncation(Marked(self._scan, self._omega.columns, units))) as truncation:
+        with closing(Truncation(Marked(self._scan, self._omega.columns, units), keeps=True)) as truncation:
             self._engine.gather(
                 truncation,
                 lambda done: self._progress("reading", done, self._scan.size),
@@ -139,6 +139,7 @@ class Passes:
         return table
 
     def _uncounted(self, names: Collection[str]) -> Problems:
-        """Counts to be made of those columns that no pass has counted."""
-        left = (column.name for column in self._scan.columns if column.name not in self.problems.columns)
+        """Counts to be made of those columns that no pass has counted, once their labels are known."""
+        known = (column.name for column in self._scan.columns if not column.open)
+        left = (name for name in known if name not in self.problems.columns)
         return Problems.of(name for name in left if name in names)

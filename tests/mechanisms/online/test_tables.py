@@ -109,9 +109,20 @@ def test_strata_have_tables_of_their_own():
 def test_tables_are_chosen_when_links_would_be_told_from_noise():
     plan = online.epoch_plan(OMEGA, SPLIT)
     few, many = (PlainAsk(OMEGA, people(10), epsilon) for epsilon in (0.01, 1000.0))
-    assert not tables.is_ready(few, plan, 1000.0)
-    assert tables.is_ready(many, plan, 1000.0)
-    assert tables.is_ready(few, plan, float(tables.MOST_ROWS))
+    assert not tables.is_ready(few, plan, 1000.0, 0)
+    assert tables.is_ready(many, plan, 1000.0, 0)
+    assert tables.is_ready(few, plan, float(tables.MOST_ROWS), 0)
+
+
+def test_later_epochs_choose_by_twice_as_many_rows():
+    plan, ask = online.epoch_plan(OMEGA, SPLIT), PlainAsk(OMEGA, people(10), 1.0)
+    least = [next(n for n in range(1, 10**5) if tables.is_ready(ask, plan, n, epoch)) for epoch in (0, 1, 2)]
+    assert least[1] == pytest.approx(2 * least[0], abs=2)
+    assert least[2] == pytest.approx(4 * least[0], abs=4)
+
+
+def test_where_noise_hides_links_no_table_is_counted():
+    plan, few = online.epoch_plan(OMEGA, SPLIT), PlainAsk(OMEGA, people(10), 0.01)
     chosen = tables.choose(few, plan, few(plan.first))
     assert (chosen.known.links, chosen.known.pairs) == ([], [])
 
