@@ -24,8 +24,8 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw tables that the real one might be, given what was measured: run an analysis on each, and combine the
-    results by Rubin's rule (dpsynth_cli.api.combine). It reads no data and costs no budget.
+    """Draw tables that the real one might be, given what was measured: run an analysis on each, and combine
+    the results by Rubin's rule (dpsynth_cli.api.combine). It reads no data and costs no budget.
 
     How often such intervals hold is in docs/inference.md.
     """
