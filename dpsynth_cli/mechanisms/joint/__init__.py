@@ -28,7 +28,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import marginals
-from dpsynth_cli.mechanisms.joint import choice
+from dpsynth_cli.mechanisms.joint import choice, cube
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
@@ -65,7 +65,12 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(omega)
-    columns, misfit, links, pairs = _shares(rest, split, _few(ask, omega, sizes))
+    weights = _weights(split, _few(ask, omega, sizes))
+    if cube.takes(omega):
+        model = cube.run(ask, omega, sizes, rest, weights, rules)
+        if model is not None:
+            return model
+    columns, misfit, links, pairs = divide(rest, list(weights.values()))
     looks = divide(misfit, [1, 1])
     if not _shows(ask, omega, sizes, looks[0]):
         if not rules:
@@ -127,10 +132,10 @@ def _few(ask: Ask, omega: Domain, sizes: Sizes) -> float:
     return loud / (loud + LOUD)
 
 
-def _shares(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
-    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+def _weights(split: Mapping[str, float], few: float) -> dict[str, float]:
+    """Of columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
     scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
-    return divide(rest, [split[stage] * scale[stage] for stage in scale])
+    return {stage: split[stage] * scale[stage] for stage in scale}
 
 
 def _shows(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> bool:

@@ -10,7 +10,10 @@ from tests.asking import asking, drawn
 
 KINDS = tuple("abcdef")
 CLASS = Column("class", "nominal", categories=tuple("pqrs"))
-OMEGA = Domain((*(Column(name, "nominal", categories=KINDS) for name in "ABC"), CLASS), strata="class")
+NUMBER = Column("number", "integer", lower=0, upper=99)  # too many values for one model of every cell
+OMEGA = Domain(
+    (*(Column(name, "nominal", categories=KINDS) for name in "ABC"), NUMBER, CLASS), strata="class"
+)
 
 
 def release(codes, omega, epsilon):
@@ -26,7 +29,7 @@ def linked(shift):
     a, own = rng.integers(0, 6, (2, 20_000)) % [[6], [4]]
     b = np.where(rng.random(20_000) < 0.85, (a + shift * own) % 6, rng.integers(0, 6, 20_000))
     c = np.where(rng.random(20_000) < 0.6, b, rng.integers(0, 6, 20_000))
-    return {"A": a, "B": b, "C": c, "class": own}
+    return {"A": a, "B": b, "C": c, "number": rng.integers(0, 100, 20_000), "class": own}
 
 
 def follows(made, shift):
