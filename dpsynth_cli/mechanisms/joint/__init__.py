@@ -7,13 +7,15 @@ with enough rows and budget triples too. With strata, tables are by class or of 
 whichever is worth more. Of columns of two values only what their sums leave open is asked
 (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
-ones; what needs tables of four columns and more (five of two values) stays out of reach.
+ones; what needs tables of four columns and more (five of two values) stays out of reach. Where columns have
+few combinations in all there is one model of all of them instead (`cube.py`).
 
     ladder       a column at several resolutions        choice      which tables, and how fine
     frame        all columns, masses, rules             estimates   from noisy tables
     columns      the first questions                    model       all that was counted, and its chain
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
+    cube         every combination in one model
 """
 
 from __future__ import annotations
@@ -253,7 +255,8 @@ MECHANISM = Mechanism(
         "IEEE Trans. Inf. Theory 14, 1968; W. E. Deming, F. F. Stephan: On a Least Squares Adjustment of a "
         "Sampled Frequency Table When the Expected Marginal Totals Are Known. Ann. Math. Stat. 11, 1940; "
         "tables chosen as in K. Cai, X. Lei, J. Wei, X. Xiao: Data Synthesis via Differentially Private "
-        "Markov Random Fields. VLDB 2021"
+        "Markov Random Fields. VLDB 2021; residuals as in B. Barak et al.: Privacy, Accuracy, and Consistency "
+        "Too. PODS 2007"
     ),
     run=run,
     params=Params,
