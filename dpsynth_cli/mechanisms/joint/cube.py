@@ -43,7 +43,7 @@ QUIET = {
     4: 0.025,
 }  # noise of what is asked of so many columns, as a part of the rows, at most
 STEPS = {1: "columns", 2: "links", 3: "pairs", 4: "pairs"}
-COLUMNS = 0.5  # of the share of columns, for them by themselves; pairs tell of them too
+COLUMNS = 0.75  # of the share of columns, for them by themselves; pairs tell of them too
 FURTHER = (0.6, 0.4)  # of the share of pairs, for three and four columns
 MOST_SETS = 50_000  # of columns, that are ranked
 TABLES = 4000  # of so many columns, at most
