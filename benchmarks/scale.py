@@ -70,7 +70,7 @@ def mechanisms_of(given: argparse.Namespace) -> set[str]:
 
 def released(folder: Path, table: Path, mechanism: str, count: int, more: str, *options: object) -> Cost:
     path, _ = spec(folder, table, mechanism, count, more)
-    return cost(*DPSYNTH, "release", path, "-q", "--ledger", folder / "ledger.sqlite", *options)
+    return cost(*DPSYNTH, "release", path, "-q", "--replace", "--ledger", folder / "ledger.sqlite", *options)
 
 
 def copied(folder: Path, table: Path, count: int) -> Cost:
@@ -159,7 +159,7 @@ def inputs(given: argparse.Namespace) -> Iterator[Finding]:
     for name, options in ways.items():
         yield line(name, released(folder, table, "marginals", 15, "", *options).seconds)
     path, _ = spec(folder, table, "marginals", 15, "")
-    release = [*DPSYNTH, "release", path, "-q", "-i", "-", "--ledger", folder / "ledger.sqlite"]
+    release = [*DPSYNTH, "release", path, "-q", "--replace", "-i", "-", "--ledger", folder / "ledger.sqlite"]
     piped = f"gzip -dc {shlex.quote(str(as_gzip(table)))} | {shlex.join(map(str, release))}"
     yield line("gzipped CSV from a pipe, with gzip's own time", cost("/bin/sh", "-c", piped).seconds)
     parse = "import pyarrow.csv, sys; pyarrow.csv.read_csv(sys.argv[1])"

@@ -35,11 +35,15 @@ class Column:
     is no step, `labels` what categories mean, `format` how cells are written.
 
     Of a `private` column the steward does not know the bounds, or which of the categories there are: these
-    are stand-ins until a part of the budget has found them. A column in `octaves` is one that is being
-    looked for: its codes are 0 in the middle, and on both sides powers of two, larger ones outside. The codes
-    of one in `rounding` are the `STEPS` that its values are multiples of, none of them, and zero. `sought`
-    says whether the step is to be found, where the steward says anything about it. One `of` a unit has the
-    same value in all rows of it.
+    are stand-ins until a part of the budget has found them; nobody has listed the labels of an `open` one,
+    which are found among its cells. A column in `octaves` is one that is being looked for: its codes are 0 in
+    the middle, and on both sides powers of two, larger ones outside. The codes of one in `rounding` are the
+    `STEPS` that its values are multiples of, none of them, and zero. `sought` says whether the step is to be
+    found, where the steward says anything about it. One `of` a unit has the same value in all rows of it.
+
+    Where tables belong together, `origin` says where cells come from that are not the row's own: ("parent",
+    column), ("previous", column) of the child before it, ("number", table) of children, ("place", "") among
+    them.
 
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
@@ -58,10 +62,12 @@ class Column:
     labels: tuple[str, ...] = ()
     format: CellFormat = PLAIN
     private: bool = False
+    open: bool = False
     octaves: bool = False
     rounding: bool = False
     sought: bool | None = None
     of: str | None = None
+    origin: tuple[str, str] | None = None
 
     @property
     def categorical(self) -> bool:
@@ -154,7 +160,8 @@ class Impossible:
 class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
     need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of
-    one unit, of which at most so many are kept; else in one row."""
+    one unit, of which at most so many are kept; else in one row. `unit_order` is the column that says how
+    those of a unit follow one another; `table` says which table it is where a release has several."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
@@ -162,6 +169,8 @@ class Domain:
     strata: str | None = None
     impossible: tuple[Impossible, ...] = ()
     unit_rows: int | None = None
+    unit_order: str | None = None
+    table: str = ""
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

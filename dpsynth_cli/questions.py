@@ -7,12 +7,14 @@ integers, its sensitivity, its noise) only the trusted core knows. See `trusted/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpsynth_cli.bounds import Bound, no_bound
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -181,7 +183,36 @@ class UnitSizes:
     edges: tuple[int, ...]
 
 
-Statistic: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | UnitSizes
+@dataclass(frozen=True)
+class OpenLabels:
+    """The labels of a column, whatever they are, whose noisy number of rows reaches a threshold: so high that
+    one of a single row (or unit) does with probability at most `delta`. Answered by `labels.packed`."""
+
+    column: str
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class UnitPairs:
+    """How many pairs of two rows of one unit are in each cell: the product of the cells of the row before, of
+    the row after, and of changes, the last fastest. Rows of a unit are in the order of time.
+
+    The row before is the one that the row after follows; with `far` the first of those that follow one
+    another, and then the row after is the third or a later one. A change is the code after less the code
+    before (`changes.py`). Of each unit at most `most` pairs
+    are counted, which its own rows and a secret choose. A sum over pairs.
+    """
+
+    before: tuple[Bins, ...]
+    after: tuple[Bins, ...]
+    change: tuple[Bins, ...]
+    most: int
+    far: bool = False
+
+
+OfUnits: TypeAlias = UnitSizes | UnitPairs  # not sums over rows
+Sums: TypeAlias = Total | CellCounts | Moments | Gram | CellSums | RowScores | Misfit | OfUnits
+Statistic: TypeAlias = Sums | OpenLabels
 
 
 @dataclass(frozen=True)
@@ -256,7 +287,8 @@ class Model:
 
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
     the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
-    outputs that follow from the answers, by name, made when somebody wants them.
+    outputs that follow from the answers, by name, made when somebody wants them. `bound` says what is known
+    of W1 from the answers, for so many rows that are drawn.
     """
 
     total: int
@@ -264,27 +296,4 @@ class Model:
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     exports: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict, repr=False)
-
-
-def as_json(word: Any) -> Any:
-    """A question as plain JSON values, the same for equal questions.
-
-    >>> as_json(Question("n", Total(), Fraction(1, 20)))
-    {'kind': 'Question', 'step': 'n', 'statistic': {'kind': 'Total'}, 'share': '1/20', 'by': None}
-    """
-    if is_dataclass(word) and not isinstance(word, type):
-        return {"kind": type(word).__name__} | {f.name: as_json(getattr(word, f.name)) for f in fields(word)}
-    if isinstance(word, Fraction):
-        return str(word)
-    if isinstance(word, tuple):
-        if all(type(part) is int for part in word):
-            return list(word)  # thousands of edges
-        return [as_json(part) for part in word]
-    if isinstance(word, np.integer):
-        return int(word)
-    return word
-
-
-def about(question: Any, answer: Answer) -> dict[str, Any]:
-    """All of an answer but its values, as JSON."""
-    return {"question": question, "lengths": list(answer.lengths), "noise": answer.noise, "sd": answer.sd}
+    bound: Callable[[int], Bound | None] = field(default=no_bound, repr=False)

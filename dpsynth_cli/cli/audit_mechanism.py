@@ -82,9 +82,6 @@ def command(
         raise UsageError(
             f"epsilon is above {LARGEST_EPSILON}, where no number of runs proves anything.", NO_COST
         )
-    if mechanism.stream and unit_rows is not None:
-        said = f"{name} releases a stream, which protects one row of one push."
-        raise UsageError(said, NO_COST, "Leave out --unit-rows.")
     relations = [neighbours] if neighbours else list(Neighbours)
     deltas = {Currency.pure: None, Currency.gaussian: small}
     findings = []

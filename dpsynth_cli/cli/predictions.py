@@ -62,7 +62,7 @@ def reference(like: str) -> str:
 
 def show_prediction(console: Any, report: dict[str, Any]) -> None:
     """Errors, what would do better, the paper's bound, time and memory."""
-    from dpsynth_cli.release.audit import bound_words
+    from dpsynth_cli.release.audit import LIPSCHITZ, bound_sentence
 
     prediction = report["prediction"]
     if prediction["errors"]:
@@ -71,12 +71,10 @@ def show_prediction(console: Any, report: dict[str, Any]) -> None:
         _show_compared(console, report)
     if "better" in report:
         _show_better(console, report)
-    if (bound := prediction["bound"]) is not None:
-        console.print(
-            f"Of any data, the mean W1 (largest coordinate, unit cube) is up to {bound_words(bound['w1'])}. "
-            f"That is of {bound['of']}. What it means: {bound['meaning']}.",
-            markup=False,
-        )
+    for bound in prediction["bounds"]:
+        console.print(bound_sentence(bound), markup=False)
+    if prediction["bounds"]:
+        console.print(f"What a W1 means: {LIPSCHITZ}.", markup=False)
     console.print(
         f"Predicted cost: up to about {prediction['cpu_seconds']:.2g} s of processor time and "
         f"{prediction['memory_bytes'] / 1e6:.0f} MB of memory."

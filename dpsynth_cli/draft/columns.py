@@ -51,14 +51,15 @@ _FIND = {
     "integer": "the lowest and highest value possible (codebook, law, field width); or bounds: private",
     "date": "the first and last day possible (when the records began and ended); or bounds: private",
     "datetime": "the first and last moment possible (when the records began and ended); or bounds: private",
-    "nominal": "all labels that are allowed (codebook, official list); delete the line of a name or key",
+    "nominal": "all labels that are allowed (codebook, official list), or, with a delta, categories: "
+    "private, other: rest; delete the line of a name or key",
     "ordinal": "all labels that are allowed, in order (codebook, form)",
     "type": "the type and bounds; boolean has no bounds, nominal and ordinal have categories: [a, b] instead",
 }
 
 
 MOST_DECIMALS = 4  # that a draft makes a grid of
-_MICROS = {"1h": Fraction(3600 * SECOND), "1min": Fraction(60 * SECOND)}
+_MICROS = {step: Fraction(long * SECOND) for step, long in (("1d", 86_400), ("1h", 3600), ("1min", 60))}
 OTHER_WORDS = ("other", "others", "unknown")  # a category for what no category names
 NARROW = "by its name: narrow it to the years that this table is about"
 MANY_LABELS = 500  # from which a draft asks whether they are names or keys

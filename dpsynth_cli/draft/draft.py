@@ -19,8 +19,8 @@ from dpsynth_cli.draft.facts import Facts
 from dpsynth_cli.draft.like import read_like
 from dpsynth_cli.draft.text import Choices, quoted, remark, template
 from dpsynth_cli.errors import FileError, UsageError
+from dpsynth_cli.labels import plain
 from dpsynth_cli.spec.paths import INPUTS
-from dpsynth_cli.spec.reader import plain
 from dpsynth_cli.trusted.rows.header import COST
 from dpsynth_cli.trusted.rows.look import Glance, glance
 

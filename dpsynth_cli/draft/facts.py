@@ -8,9 +8,9 @@ from typing import Any
 
 from dpsynth_cli.cell_format import CellFormat, NotADateFormat, date_format
 from dpsynth_cli.errors import UsageError
+from dpsynth_cli.labels import plain
 from dpsynth_cli.numbers import day, decimal, moment, whole
 from dpsynth_cli.spec.column_kinds import MOST_EXACT
-from dpsynth_cli.spec.reader import plain
 from dpsynth_cli.spec.yaml_nodes import shortened
 
 COST = "Nothing was spent."

@@ -1,7 +1,8 @@
 """Runs of a mechanism that releases a stream: twelve pushes in memory, by the code of `dpsynth stream push`.
 
-The rows that both tables have arrive first, the row in question (or the one instead of it) second, then
-nothing. Everything that twelve snapshots are made of is published, so all of it may tell the tables apart.
+The rows that both tables have arrive first, the row in question (or the one instead of it, or all of a unit)
+second, then nothing. Everything that twelve snapshots are made of is published, so all of it may tell the
+tables apart.
 """
 
 from __future__ import annotations
@@ -56,14 +57,15 @@ class StreamBench(Bench):
     @cached_property
     def pushes(self) -> tuple[list[Leaves], list[Leaves]]:
         """What arrives, of each table."""
-        shared = min(self.rows(0), self.rows(1)) - (self.pair.omega.neighbours == "replace_one")
+        instead = self.rows(0) == self.rows(1)  # of the last rows
+        shared = min(self.rows(0), self.rows(1)) - (self.pair.omega.unit_rows or 1) * instead
         cuts = [slice(0, shared), slice(shared, None)] + [slice(0, 0)] * (PUSHES - 2)
         return [self._leaves(0, cut) for cut in cuts], [self._leaves(1, cut) for cut in cuts]
 
     def release(self, table: int) -> Released:
         state, seen, asked = StreamState("", "", {}, 0), list[Told](), list[Any]()
         for number, rows in enumerate(self.pushes[table]):
-            advance(state, self.spec, rows, str(number), DAY)
+            advance(state, self.spec, self.arriving(state, rows), str(number), DAY)
             seen += self.rows_told(state)
             asked += [(number, str(question)) for question, _ in state.answers]
         return seen, tuple(asked), model_of(self.spec, header_of(state), state.answers)[0]
@@ -73,10 +75,18 @@ class StreamBench(Bench):
         state, told = StreamState("", "", {}, 0), list[Told]()
         arrived = self.pushes[0]
         for number in range(FIRST):
-            rows = arrived[number] if number < len(arrived) else Leaves()
-            advance(state, self.spec, rows, str(number), DAY)
+            rows = arrived[number] if number < len(arrived) else self.nothing()
+            advance(state, self.spec, self.arriving(state, rows), str(number), DAY)
             told += [_moved(each) for each in self.rows_told(state) if each.moved.any()]
         return told
+
+    def arriving(self, state: StreamState, rows: Any) -> Any:
+        """A batch as `push` would read it."""
+        return rows
+
+    def nothing(self) -> Any:
+        """A batch without rows."""
+        return Leaves()
 
     def rows_told(self, state: StreamState) -> list[Told]:
         """The last row of C x that a release has measured, level by level, with the exact rows of both
@@ -138,4 +148,10 @@ def _level(answer: Answer) -> int:
 
 def bench_of(mechanism: Any, *rest: Any) -> Bench:
     """The bench that fits the mechanism."""
-    return (StreamBench if mechanism.stream else Bench)(mechanism, *rest)
+    if not mechanism.stream:
+        return Bench(mechanism, *rest)
+    if rest[0].algorithm == "joint":
+        from dpsynth_cli.evidence.table_streams import TablesBench
+
+        return TablesBench(mechanism, *rest)
+    return StreamBench(mechanism, *rest)

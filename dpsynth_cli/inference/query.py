@@ -27,6 +27,7 @@ from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.unknown import unknown_variance
 from dpsynth_cli.questions import Floats, Progress, no_progress
 from dpsynth_cli.release.replay import replay
+from dpsynth_cli.release.stream_snapshot import measured
 from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
@@ -246,17 +247,24 @@ def published(
     """The release of a transcript."""
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
-    answers = [answer for _, answer in transcript.answers]
+    if spec.tables is not None:
+        raise UsageError(
+            "this release has several tables, and questions are answered about one.",
+            "",
+            "Count in the synthetic tables; intervals of such releases are not known yet.",
+        )
     if spec.mechanism.stream:
-        if spec.params.algorithm != "blocks":
+        if spec.params.algorithm == "sparse":
             raise UsageError(
                 "this snapshot is of sparse counting, whose counts wait for enough events: their error has "
                 "no known distribution.",
                 "",
-                "Streams by blocks (mechanism.algorithm: blocks) can be queried.",
+                "Streams of running counts (mechanism.algorithm: blocks or joint) can be queried.",
             )
-        answers = answers[-len(outcome.charges) :]  # of a window, where the snapshot is of one
-    asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
+        asked = measured(spec, transcript, outcome)
+    else:
+        answers = [answer for _, answer in transcript.answers]
+        asked = [(one.question, answer) for one, answer in zip(outcome.charges, answers, strict=True)]
     told = known(asked, outcome.found.domain, outcome.model.total)
     return Published(spec, outcome, told, transcript.header["sampling_seed"], simulated, seed, progress)
 

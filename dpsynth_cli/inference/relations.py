@@ -18,7 +18,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.inference.tables import Counted, Signed, counted_tables
 from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.numeric.selection import sampling_part
-from dpsynth_cli.questions import Affine, Answer, Axis, Misfit, Question, Scored, UnitSizes
+from dpsynth_cli.questions import Affine, Answer, Axis, Misfit, Question, Scored, UnitPairs, UnitSizes
 from dpsynth_cli.trusted.core.shapes import columns_of
 
 COUNTED, SUMMED, LOOKED, ASSUMED = "counted", "summed", "looked at", "assumed"
@@ -94,7 +94,7 @@ def known(asked: Sequence[tuple[Question, Answer]], domain: Domain, total: int) 
     summed = [
         columns_of([question])
         for number, (question, _) in enumerate(asked)
-        if number not in counted and not isinstance(question.statistic, Misfit | UnitSizes)
+        if number not in counted and not isinstance(question.statistic, Misfit | UnitSizes | UnitPairs)
     ]
     return Known(domain, total, tables, signed, gaps, summed)
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.inference.relations import Known, known
-from dpsynth_cli.questions import Answer, Asking, Floats, Ints, Model, Question
+from dpsynth_cli.questions import Answer, Asking, Floats, Ints, Model, OpenLabels, Question
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import Outcome, rows_of, run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.open_labels import labels_above
 from dpsynth_cli.trusted.core.prices import Charge
+from dpsynth_cli.trusted.core.shapes import columns_of
 
 MOST_ROWS = 50_000  # of a simulated table; sums are scaled up to the rows that it stands for
 
@@ -79,13 +83,20 @@ def simulated(spec: Spec, truth: Drawn, rng: np.random.Generator) -> Simulated:
     bill = Bill(spec.domain, accountant_of(spec))
     asked: list[tuple[Question, Answer]] = []
 
-    def answer(questions: Sequence[Question]) -> list[Answer]:
-        charges, _ = bill.charge(questions)
-        exact = scaled_up.sums(questions)
-        answers = [
+    def counted(charges: Sequence[Charge]) -> list[Answer]:
+        exact = scaled_up.sums([charge.question for charge in charges])
+        return [
             Answer(sums + noise(charge, rng), charge.lengths, charge.price.noise, charge.price.sd)
             for charge, sums in zip(charges, exact, strict=True)
         ]
+
+    def labelled(charges: Sequence[Charge]) -> list[Answer]:
+        names = [name for charge in charges for name in columns_of([charge.question])]
+        return labels_above(charges, scaled_up.labels(names), partial(_gaussian, rng=rng))
+
+    def answer(questions: Sequence[Question]) -> list[Answer]:
+        charges, _ = bill.charge(questions)
+        answers = (labelled if isinstance(questions[0].statistic, OpenLabels) else counted)(charges)
         asked.extend(zip(questions, answers, strict=True))
         return answers
 
@@ -104,10 +115,14 @@ def noise(charge: Charge, rng: np.random.Generator) -> Ints:
         return np.asarray(rng.geometric(chance, size) - rng.geometric(chance, size))
     if price.noise == "discrete_cube":
         return np.concatenate([_cube(float(price.parameter), length, rng) for length in charge.lengths])
-    sd = np.full(size, float(price.parameter) ** 0.5)
-    if charge.sensitivity.half_above:
-        sd = np.concatenate([_half_above(float(price.parameter), length) for length in charge.lengths])
+    if not charge.sensitivity.half_above:
+        return _gaussian(price.parameter, size, rng)
+    sd = np.concatenate([_half_above(float(price.parameter), length) for length in charge.lengths])
     return np.asarray(np.rint(rng.normal(0.0, 1.0, size) * sd), np.int64)
+
+
+def _gaussian(variance: Fraction, size: int, rng: np.random.Generator) -> Ints:
+    return np.asarray(np.rint(rng.normal(0.0, float(variance) ** 0.5, size)), np.int64)
 
 
 def _cube(scale: float, size: int, rng: np.random.Generator) -> Ints:

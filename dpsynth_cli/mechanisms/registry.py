@@ -9,17 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ask, Model
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What the W1 distance (l_inf, unit cube) between the real and the synthetic table is on average at most,
-    whatever the real one is; and of which algorithm that is said, after "of"."""
-
-    w1: float
-    of: str
 
 
 @dataclass(frozen=True)
@@ -32,7 +24,8 @@ class Mechanism:
     (`dpsynth stream`); its `run` is only what the first push would ask. `private` says whether the parameters
     ask for a differentially private release; where they do not, `run` is never called (see
     `release/groups.py`). One that `rounds` is better where it knows what numbers are rounded to, so that is
-    found first.
+    found first. `printed` are the parameters that make it the algorithm of its paper, to the letter but for
+    the errata: what `printed: true` in a spec sets.
     """
 
     name: str
@@ -49,6 +42,7 @@ class Mechanism:
     stream: bool = False
     rounds: bool = False
     private: Callable[[Any], bool] = field(default=lambda params: True)
+    printed: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ partition, scale, consistency, histogram, spikes       trees and histograms of c
 lattice, transport, isotonic                           measures on a lattice, exact minimum-cost flow
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
 projection, spectrum                                   simplex and norms, eigenvalues above noise
-conditional, balance, selection, systematic            proportional fitting, exchanges, choice, even draws
+conditional, selection, systematic                     proportional fitting, choice, even draws
+moved_rows                                             how far a measure on a tree is from noisy counts
 sampling, decks                                        whole numbers from masses, rows dealt at random
 """

@@ -13,19 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.systematic import chosen
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = NDArray[np.floating[Any]]
 
 FEWEST = 0.5  # rows that a cell must be expected to have for its factor to grow
 TIMID = 3.0  # rows; a factor of fewer is drawn to 1, or it would follow the rows that happen to be there
 MOST, LEAST = 20.0, 1e-4  # a factor's change in one pass
 SMALL, LARGE = 1e-30, 1e30  # of a distribution that is not scaled; beyond, and it is
 NOTHING, HUGE = 1e-100, 1e100  # of a distribution; beyond, it may be lost to rounding
+LOST = 1e-30  # of a product of tables in small numbers; below, it is made step by step
 NEAR = 2**15  # numbers of a batch of rows
 
 
@@ -77,30 +81,28 @@ def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Float
     return p, [np.round(factor, 9) for factor in factors]
 
 
-def multiplied(start: Floats, cells: Sequence[tuple[Ints, Ints]], factors: Sequence[Floats]) -> Floats:
-    """The distributions of other rows, by the same factors; `cells` has index and group of each table."""
-    wide = [factor[:, group] for (_, group), factor in zip(cells, factors, strict=True)]
-    found = np.empty_like(start)
-    for some in batches(*start.shape):
-        p = found[some]
-        p[:] = start[some]
-        with np.errstate(over="ignore", invalid="ignore"):  # then it is done step by step
-            for (index, _), factor in zip(cells, wide, strict=True):
-                p *= factor.take(index[some], axis=0)
-            whole = np.einsum("ij->i", p)
-        if whole.min(initial=1.0) > NOTHING and whole.max(initial=1.0) < HUGE:
-            p *= (1.0 / whole)[:, None]
-            continue
-        p[:] = start[some]  # step by step: a factor that leaves a row nothing is left out
-        for (index, _), factor in zip(cells, wide, strict=True):
-            _multiply(p, factor, index[some], start[some])
+def picked(tables: Sequence[Weights], indices: Sequence[Ints], u: Floats) -> Ints:
+    """A cell for each row: by the product of its rows of several tables (rows x cells, at most 1 each), and a
+    number in [0, 1). A table that leaves a row nothing is left out; the first leaves every row something."""
+    found = np.empty(len(u), np.int64)
+    for some in batches(len(u), tables[0].shape[1]):
+        rows = [index[some] for index in indices]
+        p = tables[0].take(rows[0], axis=0)
+        for table, row in zip(tables[1:], rows[1:], strict=True):
+            p *= table.take(row, axis=0)
+        whole = np.einsum("ij->i", p)
+        if whole.min(initial=1.0) <= LOST:
+            lost = np.flatnonzero(whole <= LOST)
+            p[lost] = _step_by_step(tables, [row[lost] for row in rows])
+        found[some] = chosen(p, u[some])
     return found
 
 
-def _multiply(p: Floats, factor: Floats, index: Ints, start: Floats) -> None:
-    """Distributions times their factors, in place."""
-    p *= factor.take(index, axis=0)
-    normalise(p, start)
+def _step_by_step(tables: Sequence[Weights], rows: Sequence[Ints]) -> Floats:
+    p = normalise(tables[0].take(rows[0], axis=0).astype(np.float64))
+    for table, row in zip(tables[1:], rows[1:], strict=True):
+        p = normalise(p * table.take(row, axis=0), p)
+    return p
 
 
 def normalise(p: Floats, otherwise: Floats | None = None) -> Floats:

@@ -37,6 +37,15 @@ def best_total(estimates: Sequence[tuple[float, float]]) -> float:
     return sum(v * w for (v, _), w in zip(estimates, weights, strict=True)) / sum(weights)
 
 
+def best_variance(variances: Sequence[float]) -> float:
+    """That of `best_total`.
+
+    >>> best_variance([1.0, 3.0])
+    0.75
+    """
+    return 0.0 if 0 in variances else 1 / sum(1 / variance for variance in variances)
+
+
 def nearer(counts: NDArray[np.generic], totals: Floats, variance: float) -> Floats:
     """Noisy counts, a row a class, drawn nearer to what they would be if classes differed in size only.
 

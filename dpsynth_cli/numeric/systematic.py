@@ -7,17 +7,19 @@ matters: even over every run of neighbours, so over the rows of each cell of a t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = NDArray[np.floating[Any]]
 
 GOLDEN = 0.6180339887498949
 RUN = 8  # cells
-NEAR = 2**16  # numbers of a batch of rows: they stay near the processor
+FEW = 16  # cells that are looked at one by one
+NEAR = 2**15  # numbers of a batch of rows: they stay near the processor
 
 
 def even(keys: Sequence[Ints], rng: np.random.Generator) -> Floats:
@@ -26,70 +28,71 @@ def even(keys: Sequence[Ints], rng: np.random.Generator) -> Floats:
     for other in keys[1:]:
         key = key * (int(other.max(initial=0)) + 1) + other
     u = np.empty(len(key))
-    u[mixed_by(key, rng)] = (np.arange(len(key)) * GOLDEN + rng.random()) % 1.0
+    u[mixed_by(key, rng)] = _golden(len(key), rng)
     return u
+
+
+def _golden(count: int, rng: np.random.Generator) -> Floats:
+    u = np.arange(count) * GOLDEN + rng.random()
+    return np.asarray(u - np.floor(u))
 
 
 def mixed_by(key: Ints, rng: np.random.Generator) -> Ints:
     """The rows in the order of a key (0 or more), in random order where it is the same.
 
-    Sorted 16 bits at a time, which numpy does by counting.
+    Sorted 16 bits at a time, which numpy does by counting; random ones first.
 
     >>> mixed_by(np.array([70_000, 3, 70_001]), np.random.default_rng(0)).tolist()
     [1, 0, 2]
     """
-    order, most, shift = rng.permutation(len(key)), int(key.max(initial=0)), 0
-    while not shift or most >> shift:
+    order = np.argsort(rng.integers(2**16, size=len(key), dtype=np.uint16), kind="stable")
+    most, shift = int(key.max(initial=0)), 0
+    while most >> shift:
         digit = (key >> shift & 0xFFFF).astype(np.uint16)
         order = order[np.argsort(digit[order], kind="stable")]
         shift += 16
     return order
 
 
-def chosen(p: Floats, u: Floats) -> Ints:
-    """The cell of each row, by its distribution (rows x cells) and a number in [0, 1); never one of mass 0.
+def chosen(p: Weights, u: Floats) -> Ints:
+    """The cell of each row, by its weights (rows x cells) and a number in [0, 1); never one of weight 0.
 
     >>> chosen(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0.0, 0.7])).tolist()
     [1, 1]
     """
     rows, cells = p.shape
-    runs = -(-cells // RUN)
     found = np.empty(rows, np.int64)
-    size = max(64, NEAR // (runs * RUN))
+    wide = cells if cells <= FEW else -(-cells // RUN) * RUN
+    size = max(64, NEAR // wide)
     for at in range(0, rows, size):
         some = slice(at, min(rows, at + size))
         part = p[some]
-        if cells < runs * RUN:
-            part = np.zeros((len(part), runs * RUN))
+        aim = (u[some] * np.einsum("ij->i", part)).astype(p.dtype)
+        if cells <= FEW:
+            found[some] = _reached(part, aim)
+            continue
+        if cells < wide:
+            part = np.zeros((len(part), wide), p.dtype)
             part[:, :cells] = p[some]
-        found[some] = _chosen(part.reshape(len(part), runs, RUN), u[some])
+        runs = np.einsum("ijk->ij", part.reshape(len(part), -1, RUN))
+        run = np.arange(len(part)) * runs.shape[1] + (first := _reached(runs, aim))
+        before = (np.cumsum(runs, axis=1) - runs).take(run)
+        inside = part.reshape(-1, RUN).take(run, axis=0)
+        found[some] = first * RUN + _reached(inside, np.maximum(aim - before, 0))
     return found
 
 
-def _chosen(p: Floats, u: Floats) -> Ints:
-    """Of rows x runs x cells of a run: first the run, then the cell in it."""
-    run, before = (
-        _reached(np.einsum("ijk->ij", p), u) if p.shape[1] > 1 else (np.zeros(len(u), np.int64), 0.0)
-    )
-    inside = p.reshape(-1, RUN).take(np.arange(len(u)) * p.shape[1] + run, axis=0)
-    cell, _ = _reached(inside, u - before)
-    return run * RUN + cell
-
-
-def _reached(p: Floats, u: Floats) -> tuple[Ints, Floats]:
-    """The first cell at which the sum of a row is above u, else the last that has any; and the sum before."""
-    cell = np.zeros(len(u), np.int64)
-    whole, before = np.zeros(len(u)), np.zeros(len(u))
-    for part in np.ascontiguousarray(p.T):
-        whole += part
-        below = whole <= u
-        cell += below
-        np.copyto(before, whole, where=below)
-    over = np.flatnonzero(cell == p.shape[1])
-    if len(over):
-        cell[over] = p.shape[1] - 1 - np.argmax(p[over, ::-1] > 0, axis=1)
-        before[over] -= p[over, cell[over]]
-    return cell, before
+def _reached(p: Weights, aim: Weights) -> Ints:
+    """The first cell at which the sum of a row is above the aim, else the last that has any."""
+    cell, left = np.zeros(len(aim), np.int16), aim.copy()
+    each = np.ascontiguousarray(p.T)
+    for part in each[:-1]:
+        left -= part
+        cell += left >= 0
+    none = np.flatnonzero((cell == len(each) - 1) & (each[-1] <= 0))
+    if len(none):
+        cell[none] = len(each) - 1 - np.argmax(p[none, ::-1] > 0, axis=1)
+    return cell.astype(np.int64)
 
 
 def within(weights: Floats, index: Ints, group: Ints, v: Ints, rng: np.random.Generator) -> Ints:
@@ -112,8 +115,10 @@ def within(weights: Floats, index: Ints, group: Ints, v: Ints, rng: np.random.Ge
     index, v = index[some], v[some]
     sums = np.concatenate([[0.0], np.cumsum(weights[:, order] + 1e-9)])
     low, high = sums[index * wide + starts[v]], sums[index * wide + starts[v + 1]]
-    u = even([index * cells + v], rng)
-    at = np.searchsorted(sums, low + u * (high - low), side="right") - 1
+    order_of = mixed_by(index * cells + v, rng)  # rows of the same cell look at the same numbers
+    low, high = low[order_of], high[order_of]
+    at = np.empty(len(v), np.int64)
+    at[order_of] = np.searchsorted(sums, low + _golden(len(v), rng) * (high - low), side="right") - 1
     found[some] = order[np.clip(at - index * wide, starts[v], starts[v + 1] - 1)]
     return np.asarray(found)
 

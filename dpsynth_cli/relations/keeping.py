@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.bounds import no_bound
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Block, Ints, Model
 from dpsynth_cli.relations.relations import Relations, Rule
@@ -43,7 +44,7 @@ class Keeper:
             for block in model.draw(rows, rng):
                 yield self.kept(block, rng)
 
-        return replace(model, draw=draw)
+        return replace(model, draw=draw, bound=no_bound)
 
     def kept(self, block: Block, rng: np.random.Generator) -> Block:
         """The same rows where they keep the rules; others where they do not."""

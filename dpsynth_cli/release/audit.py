@@ -11,16 +11,22 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.numbers import exact
+from dpsynth_cli.release.gone_again import gone_again
 from dpsynth_cli.release.profile import allows, profile, protected
 from dpsynth_cli.spec.spec import Spec, public_document
+from dpsynth_cli.spec.unit import LIFE
 
 VERSION = 1
 BOUND = (
     "what the W1 distance (largest coordinate, each column from 0 to 1) between the tables is at most on "
     "average, whatever the data are, with as many rows as the private total says; of "
+)
+OF_ANSWERS_BOUND = (
+    "an estimate from noisy answers that is on average no less than the mean W1 distance (largest "
+    "coordinate, each column from 0 to 1) between the tables, whatever the data are; of "
 )
 LIPSCHITZ = "the mean of any statistic that changes by no more than the row does is off by at most this"
 MULTILINE = (
@@ -35,10 +41,31 @@ UNITS = {
     "add_remove": "adding or removing all rows of any one {column}, however many there are,",
     "replace_one": "replacing all rows of any one {column} by any others, of any number,",
 }
+FAMILIES = {
+    "add_remove": "adding or removing any one row of {parent} with all rows of {children} that belong to it, "
+    "however many there are,",
+    "replace_one": "replacing any one row of {parent} with all rows of {children} that belong to it by any "
+    "others, of any number,",
+}
+ONE_FAMILY = (
+    " A unit is all rows, of all tables, that have the same {key}; rows without one are one unit together. "
+    "Of a unit one row of {parent} was used, and at most {most}, chosen by a secret key and the unit's own "
+    "rows; rows without one of {parent} were left out."
+)
 ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
 )
+STREAM_UNIT = {
+    LIFE: " A unit is all rows with the same {column}, over the whole life of the stream; rows without one "
+    "are one unit together. At most {rows} rows of a unit are ever counted, chosen by a secret key and the "
+    "unit's own rows.",
+    "day": " A unit is all rows with the same {column} that were pushed on the same day; rows without one "
+    "are one unit together. At most {rows} of them are counted, chosen by a secret key and the unit's own "
+    "rows. Somebody with rows on several days is protected for each day by itself: for m days epsilon is up "
+    "to m times as large (and a delta grows too).",
+}
+IN_ORDER = " They follow one another in the order of {order}."
 STREAM = {
     "add_remove": "adding or removing any one row of any push",
     "replace_one": "replacing any one row of any push by another, of the same or of another push,",
@@ -76,12 +103,30 @@ def guarantee(spec: Spec) -> dict[str, Any]:
         what, unit = "All snapshots of this stream together, however long it goes on, are", "one event, a row"
         changes = STREAM | ({"replace_one": PUBLIC_ARRIVALS} if spec.params.arrivals == "public" else {})
     change, explained, about = changes[privacy.neighbours], "", dict[str, Any]()
+    if spec.mechanism.stream:
+        explained = gone_again(spec)
     if privacy.unit is not None:
         column, rows = privacy.unit.column, privacy.unit.rows
         unit = f"one unit, all rows of one {column}"
         change = UNITS[privacy.neighbours].format(column=column)
         explained = ONE_UNIT.format(column=column, rows=rows)
+        if spec.mechanism.stream:
+            own = "in all pushes" if privacy.unit.per == LIFE else "in the pushes of one day"
+            unit, change = f"{unit} {own}", UNITS[privacy.neighbours].format(column=f"{column} {own}")
+            explained = STREAM_UNIT[privacy.unit.per].format(column=column, rows=rows)
+        if privacy.unit.order is not None:
+            explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
+        about |= {} if privacy.unit.per == LIFE else {"unit_per": privacy.unit.per}
+    if spec.tables is not None:
+        parent, key = spec.tables.parent, spec.tables.key
+        children = " and ".join(child.name for child in spec.tables.children)
+        unit = f"one unit, a row of {parent} with all its rows of {children}"
+        change = FAMILIES[privacy.neighbours].format(parent=parent, children=children)
+        most = " and ".join(f"{child.rows} rows of {child.name}" for child in spec.tables.children)
+        explained = ONE_FAMILY.format(parent=parent, key=key, most=most)
+        about = {"unit_column": key, "unit_tables": {parent: 1}}
+        about["unit_tables"] |= {child.name: child.rows for child in spec.tables.children}
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -103,6 +148,18 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             f"AES-256 cannot be told from random bits.{explained}{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
+
+
+def kept_of_a_unit(promised: Mapping[str, Any]) -> str:
+    """How many rows of a unit were used at most, in words.
+
+    >>> kept_of_a_unit({"unit_rows": 5}), kept_of_a_unit({"unit_tables": {"households": 1, "members": 6}})
+    ('5 rows', '1 row of households and 6 rows of members')
+    """
+    tables = promised.get("unit_tables")
+    if tables is None:
+        return f"{promised['unit_rows']} rows"
+    return " and ".join(f"{rows} row{'s' * (rows != 1)} of {name}" for name, rows in tables.items())
 
 
 def _groups_guarantee(spec: Spec) -> dict[str, Any]:
@@ -161,7 +218,7 @@ def public_audit(
     transcript: Mapping[str, Any],
     notes: Sequence[str],
     facts: Mapping[str, Any],
-    bound: Bound | None,
+    bounds: Sequence[Bound],
 ) -> dict[str, Any]:
     """What may be published about a release."""
     return {
@@ -190,7 +247,7 @@ def public_audit(
             for line in charges
             if "standard_deviation" in line
         ]
-        + ([] if bound is None else [_bound_line(bound)]),
+        + [_bound_line(bound) for bound in bounds],
         "warnings": [*warnings(spec), *notes],
     }
 
@@ -253,7 +310,28 @@ def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bound_line(bound: Bound) -> dict[str, Any]:
-    return {"step": "all", "w1": bound.w1, "of": bound.of, "meaning": f"{BOUND}{bound.of}: {LIPSCHITZ}"}
+    of_what = OF_ANSWERS_BOUND if bound.of_answers else BOUND
+    return {"step": "all"} | bound_document(bound) | {"meaning": f"{of_what}{bound.of}: {LIPSCHITZ}"}
+
+
+def bound_document(bound: Bound) -> dict[str, Any]:
+    """A bound as JSON: what it is of, what it is the sum of, and what it means."""
+    terms = {"terms": dict(bound.terms)} if bound.terms else {}
+    return {"w1": bound.w1, "of": bound.of, "of_answers": bound.of_answers} | terms | {"meaning": LIPSCHITZ}
+
+
+def bound_sentence(bound: Mapping[str, Any]) -> str:
+    """A bound in words, from its JSON."""
+    if not bound["of_answers"]:
+        return (
+            f"Of any data, the mean W1 (largest coordinate, unit cube) is up to {bound_words(bound['w1'])}. "
+            f"That is of {bound['of']}."
+        )
+    terms = ", ".join(f"{name.replace('_', ' ')} {term:.3g}" for name, term in bound["terms"].items())
+    return (
+        f"The mean W1 (largest coordinate, unit cube) of {bound['of']} is up to "
+        f"{bound_words(bound['w1'])} ({terms}), whatever the data are."
+    )
 
 
 def bound_words(bound: float) -> str:

@@ -31,7 +31,7 @@ def accountant_of(spec: Spec) -> Accountant:
         if privacy.delta is None:
             accountant = Accountant.pure(privacy.budget)
         else:
-            accountant = Accountant.gaussian(privacy.budget, privacy.delta)
+            accountant = Accountant.gaussian(privacy.budget, privacy.delta, privacy.apart)
         noise = accountant.price(Fraction(1), 1, 1).sd  # of one count that gets the whole budget
     except ValueError:  # it does not fit in 64 bits
         noise = math.inf
@@ -52,18 +52,20 @@ def cost_of(spec: Spec) -> Cost:
     accountant = accountant_of(spec)
     return Cost(
         accountant.total,
-        Unit(accountant.currency, privacy.neighbours, privacy.unit.column if privacy.unit else ""),
+        Unit(accountant.currency, privacy.neighbours, privacy.unit.protects if privacy.unit else ""),
         exact(privacy.budget),
         None if privacy.delta is None else str(float(privacy.delta)),
+        privacy.apart,
     )
 
 
 def budget_of(accountant: Accountant) -> dict[str, Any]:
-    """Total and spent, as exact strings and as floats."""
+    """Total and spent, as exact strings and as floats; and the delta that is set apart, if any."""
+    apart = {"delta_of_labels": exact(accountant.apart)} if accountant.apart else {}
     return {
         "currency": accountant.currency,
         "total": str(accountant.total),
         "total_float": float(accountant.total),
         "spent": str(accountant.spent),
         "spent_float": float(accountant.spent),
-    }
+    } | apart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,44 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.search.find import FAILURE, Found, first_looks
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.mechanisms.search.outer import outer, private
+from dpsynth_cli.numbers import exact
+from dpsynth_cli.questions import OpenLabels
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.spec.columns import column_document
 from dpsynth_cli.spec.spec import Spec, from_document
-from dpsynth_cli.trusted.core.prices import charge_for
+from dpsynth_cli.spec.tables import each_table
+from dpsynth_cli.trusted.core.prices import Charge, charge_for
 
 
-def found_columns(found: Found) -> dict[str, Any]:
+def found_columns(found: Found, charges: Sequence[Charge]) -> dict[str, Any]:
     """The columns as a spec would declare them, what finding them took, and how far it can be trusted."""
     names = {*found.facts.get("sure", ()), *found.facts.get("steps", ())}
     columns = {column.name: column_document(column) for column in found.domain if column.name in names}
-    return dict(found.facts) | {"columns": columns}
+    thresholds = {
+        charge.question.statistic.column: charge.price.threshold
+        for charge in charges
+        if isinstance(charge.question.statistic, OpenLabels)
+    }
+    return dict(found.facts) | ({"thresholds": thresholds} if thresholds else {}) | {"columns": columns}
 
 
 def released_spec(audit: Mapping[str, Any]) -> Spec:
     """The spec of an audit, in which private columns have the bounds and categories that were found."""
-    document, found = audit["spec"], audit.get("found", {}).get("columns", {})
+    document = audit["spec"]
+    if "tables" in document:
+        said = [audit, *audit["tables"]]
+        tables = [_known(one, own) for one, own in zip(document["tables"], said, strict=True)]
+        privacy = document["privacy"] | ({"search": None} if any("found" in one for one in said) else {})
+        return each_table(from_document(document | {"tables": tables, "privacy": privacy}))[tables[0]["name"]]
+    privacy = document["privacy"] | ({"search": None} if "found" in audit else {})
+    return from_document(_known(document, audit) | {"privacy": privacy})
+
+
+def _known(document: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document says of a table, with the columns that were found."""
+    found = audit.get("found", {}).get("columns", {})
     columns = [{"name": one["name"]} | found.get(one["name"], one) for one in document["columns"]]
-    privacy = document["privacy"] | ({"search": None} if found else {})
-    return from_document(document | {"columns": columns, "privacy": privacy})
+    return {**document, "columns": columns}
 
 
 def beside(spec: Spec, synthetic: str) -> Spec:
@@ -62,21 +81,24 @@ def search_worth(spec: Spec) -> dict[str, Any]:
     nothing to find."""
     if not private(spec.domain):
         return {}
-    looks, failure = first_looks(spec.domain, spec.privacy.share_of_search)
+    looks, failure = first_looks(spec.domain, spec.privacy.share_of_search, spec.privacy.apart)
     accountant, asked = accountant_of(spec), outer(spec.domain)
-    seen = {}
+    seen, thresholds = {}, {}
     for name, question in looks.items():
         charge = charge_for(question, asked, accountant)
-        cells = sum(charge.lengths)
-        seen[name] = math.ceil(2 * reach(charge.price.noise, charge.price.sd, cells, failure))
+        price, cells = charge.price, max(1, sum(charge.lengths))
+        reached = reach(price.noise, price.sd, cells, failure)
+        seen[name] = math.ceil(reached + (reached if price.threshold is None else price.threshold))
+        if price.threshold is not None:
+            thresholds[name] = price.threshold
     return {
         "share": str(spec.privacy.share_of_search),
         "failure_probability": float(FAILURE),
         "rows_seen": seen,
-    }
+    } | ({"thresholds": thresholds, "delta": exact(spec.privacy.apart)} if thresholds else {})
 
 
-def search_advice(found: Mapping[str, Any]) -> str:
+def search_advice(found: Mapping[str, Any], unit: str | None = None) -> str:
     """The same in a sentence."""
     seen = ", ".join(f"{rows:,} of {name}" for name, rows in found["rows_seen"].items())
     return (
@@ -85,4 +107,17 @@ def search_advice(found: Mapping[str, Any]) -> str:
         f"out by the first look that many rows have (a label, or values between two powers of two): {seen}. "
         "A second look may narrow bounds, and leave out scattered rows that it cannot tell from noise: the "
         "audit says how many (may_be_outside). Rows left out are moved to a bound, or to the other category."
+        + _label_advice(found, unit)
+    )
+
+
+def _label_advice(found: Mapping[str, Any], unit: str | None) -> str:
+    if "thresholds" not in found:
+        return ""
+    each = ", ".join(f"{rows:,} of {name}" for name, rows in found["thresholds"].items())
+    counted = "rows" if unit is None else f"values of {unit}, each at one of its labels,"
+    return (
+        f" Labels that nobody has listed are released if their noisy number of {counted} reaches {each}: a "
+        f"label of only one does so with a probability that delta = {found['delta']} pays for, out of "
+        "privacy.delta."
     )

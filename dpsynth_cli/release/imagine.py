@@ -61,7 +61,7 @@ def imagine(spec: Spec, rows: int, table: Table) -> tuple[Imagined, Table]:
     scaled_up = ScaledUp(table, spec.domain, rows)
     bill = Bill(spec.domain, accountant_of(spec))
     start = time.process_time()
-    ask = open_curator(scaled_up, bill, system_source(), InMemory())
+    ask = open_curator(scaled_up, bill, system_source(), InMemory(), scaled_up.labels)
     outcome = run(spec, ask, bill, 0, DRAWN_ROWS, scaled_up.declare)
     model = outcome.model
     seconds = time.process_time() - start - scaled_up.seconds

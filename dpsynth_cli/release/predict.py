@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.evaluate.lines import TARGETS, targets
 from dpsynth_cli.evaluate.marginals import table_errors
 from dpsynth_cli.evaluate.moments import moment_errors
 from dpsynth_cli.evaluate.scales import ordered
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, planes
-from dpsynth_cli.mechanisms.registry import Bound
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release import costs
-from dpsynth_cli.release.audit import LIPSCHITZ
+from dpsynth_cli.release.audit import bound_document
 from dpsynth_cli.release.family import EXAMPLE
 from dpsynth_cli.release.imagine import LIKE, Imagined, imagine, references
-from dpsynth_cli.release.synthesis import w1_bound
+from dpsynth_cli.release.synthesis import w1_bounds
 from dpsynth_cli.spec.spec import Spec
 
 MARGIN = 1.25  # ends of a range are moved out by this factor: tables and runs are few
@@ -58,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Ranges of errors, a bound on W1 if there is one for this setting, time and memory.
+    """Ranges of errors, bounds on W1 if there are any for this setting, time and memory.
 
     `by_table` has the mean errors of each reference table, `run_seconds` is what a simulated release took.
     """
@@ -68,7 +68,7 @@ class Prediction:
     reference_rows: int
     errors: dict[str, Range]
     by_table: dict[str, dict[str, float]]
-    bound: Bound | None
+    bounds: list[Bound]
     seconds: float
     bytes: float
     run_seconds: float
@@ -82,7 +82,7 @@ class Prediction:
             "errors": {name: asdict(found) for name, found in self.errors.items()},
             "by_table": self.by_table,
             "notes": self.notes,
-            "bound": None if self.bound is None else asdict(self.bound) | {"meaning": LIPSCHITZ},
+            "bounds": [bound_document(bound) for bound in self.bounds],
             "cpu_seconds": self.seconds,
             "memory_bytes": self.bytes,
         }
@@ -117,7 +117,7 @@ def predict(
         len(tables[example]),
         ranges(measured) if runs else {},
         {name: means(each) for name, each in measured.items()} if runs else {},
-        w1_bound(spec, rows),
+        w1_bounds(spec, found[example][-1].model, rows),
         costs.seconds(spec, rows, every),
         costs.size(spec, rows, every),
         (time.process_time() - start) / len(every),

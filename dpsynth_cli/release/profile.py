@@ -31,12 +31,16 @@ def profile(privacy: Privacy) -> dict[str, Any]:
         for line in attack:
             line["true_positives"] = _rounded_up(pure_power(float(privacy.budget), line["false_positives"]))
         return {"attack": attack, "meaning": meaning}
-    rho = gaussian.rho_of_epsilon(privacy.budget, privacy.delta)
+    apart = privacy.apart  # a part of delta that no epsilon makes smaller
+    rho = gaussian.rho_of_epsilon(privacy.budget, privacy.delta - apart)
     for line in attack:
-        line["true_positives"] = _rounded_up(gaussian.power(rho, line["false_positives"]))
+        line["true_positives"] = _rounded_up(gaussian.power(rho, line["false_positives"]) + float(apart))
+    at_delta = {at: Fraction(at) - apart for at in DELTAS}
     return {
         "mu": exact(gaussian.mu_of_rho(rho)),
-        "epsilon_at_delta": {at: exact(gaussian.epsilon_of_rho(rho, Fraction(at))) for at in DELTAS},
+        "epsilon_at_delta": {
+            at: exact(gaussian.epsilon_of_rho(rho, left)) for at, left in at_delta.items() if left > 0
+        },
         "attack": attack,
         "meaning": meaning,
     }

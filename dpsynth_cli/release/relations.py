@@ -12,7 +12,11 @@ def in_words(stated: Stated) -> dict[str, Any]:
     """Each computed column with what it is computed from and what it can be; each rule; nothing if there is
     neither."""
     relations = stated.relations
-    if not relations.computed and not relations.kept:
+    found = [
+        f"{one} determines {other}, by a table that is found for a part of the budget"
+        for one, other in stated.looked_up
+    ]
+    if not relations.computed and not relations.kept and not found:
         return {}
     computed = {
         one.column.name: {"from": list(relations.modelled(one.expression))} | column_document(one.column)
@@ -22,5 +26,5 @@ def in_words(stated: Stated) -> dict[str, Any]:
         "computed": {
             column.name: computed[column.name] for column in stated.columns if column.name in computed
         },
-        "rules": [rule.words for rule in relations.kept],
+        "rules": [rule.words for rule in relations.kept] + found,
     }

@@ -37,12 +37,14 @@ from dpsynth_cli.release.stream_published import (
     check_own,
     check_published,
     check_unpublished,
+    note_publishing,
     snapshot_id,
 )
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
 from dpsynth_cli.release.stream_start import init
 from dpsynth_cli.release.stream_status import Status, status_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream_step import advance, read_batch
+from dpsynth_cli.release.stream_units import columns_read, counted_rows
 from dpsynth_cli.release.stream_window import window_of
 from dpsynth_cli.release.synthesis import Receipt, compose, versions
 from dpsynth_cli.release.transcript import VERSION, Transcript
@@ -52,7 +54,6 @@ from dpsynth_cli.trusted.rows.declared import declared_dataset
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.state import Store, StreamState
-from dpsynth_cli.trusted.stream.step import read_batch
 
 __all__ = ["init", "publish", "push", "status", "undo"]
 
@@ -101,14 +102,16 @@ def push(
             raise other_dataset(batch, str(declared), spec, NOT_COUNTED)
         counted = Problems.of(column.name for column in spec.domain)
         try:
-            with closing(open_scan(batch, spec.domain.columns, spec.csv)) as scan:
+            with closing(open_scan(batch, columns_read(spec), spec.csv)) as scan:
                 refuse_junk(spec, scan, NOT_COUNTED)
                 if ledger.state(state.stream_id) == "reserved" and not rehearse:
                     ledger.drawn(state.stream_id)
                 progress("reading", 0, scan.size)
-                rows = read_batch(
-                    scan, stream_of(spec), lambda done: progress("reading", done, scan.size), counted
-                )
+                whole = scan.size
+                with counted_rows(
+                    scan, spec, state, day, lambda done: progress("reading", done, whole), counted
+                ) as source:
+                    rows = read_batch(source.rows, spec, state, source.progress, source.counted)
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             if isinstance(error.__context__, FileNotFoundError):
@@ -121,6 +124,7 @@ def push(
         problems = for_the_steward(counted, spec.domain)
         if rehearse:
             return replace(status_of(spec, store, state), counted=False), problems
+        state.units = source.units
         released = advance(state, spec, -rows if delete else rows, batch_id, day)
         if delete:
             state.deletions.append(batch_id)
@@ -186,6 +190,7 @@ def publish(
             )
         check_own(files, state, "Nothing was published.")
         transcript = _transcript(spec, ledger, state, last_days)
+        note_publishing(spec, ledger, state)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
             own_id = transcript.header["release"]["id"]

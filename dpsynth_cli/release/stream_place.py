@@ -39,11 +39,19 @@ def check(spec: Spec) -> None:
 
 def check_deletions(spec: Spec) -> None:
     """Refuse to take rows away where counts can only grow, or where a row may be replaced: one that comes
-    instead of one that goes would move two columns of C the same way, which is more than was paid for."""
+    instead of one that goes would move two columns of C the same way, which is more than was paid for; and
+    where units are protected, since a row that is taken away may be one that was never counted."""
+    if spec.privacy.unit is not None:
+        raise UsageError(
+            f"{_at(spec, 'privacy.unit')}: with a unit it is not known which of its rows were counted, so "
+            "none can be taken away.",
+            "The batch was not counted, and nothing more was spent.",
+            "Undo the last push, or start another stream without them.",
+        )
     if spec.params.algorithm == "sparse" or spec.privacy.neighbours != "add_remove":
         key = "mechanism.algorithm" if spec.params.algorithm == "sparse" else "privacy.neighbours"
         raise UsageError(
-            f"{_at(spec, key)}: rows can be taken away only under add_remove and with the algorithm blocks.",
+            f"{_at(spec, key)}: rows can be taken away only under add_remove and not with sparse counting.",
             "The batch was not counted, and nothing more was spent.",
             "Start another stream for a table that rows leave.",
         )

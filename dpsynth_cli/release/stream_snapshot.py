@@ -8,10 +8,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.mechanisms.online import online, schedule
 from dpsynth_cli.mechanisms.search.find import Found
-from dpsynth_cli.questions import Answer, Asking, Model, Question, Total, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Asking, Misfit, Model, Question, Total
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.synthesis import Outcome
 from dpsynth_cli.release.transcript import Transcript
@@ -22,6 +25,7 @@ from dpsynth_cli.trusted.core.prices import Charge, charge_for
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.stream.release_prices import NOISE, release_bill, sd_of
 from dpsynth_cli.trusted.stream.state import StreamState
+from dpsynth_cli.trusted.stream.table_prices import length_of, table_sd, tables_bill
 
 SPARSE = "sparse_counting"  # the noise of its answers, by name
 Answers = Sequence[tuple[Any, Answer]]  # questions as JSON, and their answers
@@ -42,6 +46,30 @@ def rebuilt(spec: Spec, transcript: Transcript) -> Outcome:
     return Outcome(replace(model, facts=facts | model.facts), accountant, bill, found)
 
 
+def measured(spec: Spec, transcript: Transcript, outcome: Outcome) -> list[tuple[Question, Answer]]:
+    """The counts of a snapshot and their questions: of a window, where it is of one. Of several epochs only
+    the columns, which all of them count in the same cells; their errors are independent."""
+    answers = [answer for _, answer in transcript.answers]
+    questions = [one.question for one in outcome.charges]
+    epochs = transcript.header["stream"].get("epochs")
+    if epochs is None:
+        return list(zip(questions, answers[-len(questions) :], strict=True))
+    ends = np.cumsum([choice + counted for choice, counted in epochs])
+    each = [answers[end - counted : end] for end, (_, counted) in zip(ends, epochs, strict=True)]
+    questions = [question for question in questions if not isinstance(question.statistic, Misfit)]
+    if len(each) == 1:
+        return list(zip(questions, each[0], strict=True))
+    first = len(online.epoch_plan(spec.domain, spec.split).first)
+    same = zip(*(counts[:first] for counts in each), strict=True)
+    return list(zip(questions[:first], map(_added, same), strict=True))
+
+
+def _added(answers: Sequence[Answer]) -> Answer:
+    """The same counts of several epochs."""
+    values = np.sum([answer.values for answer in answers], axis=0)
+    return replace(answers[0], values=values, sd=sum(answer.sd**2 for answer in answers) ** 0.5)
+
+
 def header_of(state: StreamState) -> dict[str, Any]:
     """What a transcript says of its stream."""
     release = state.release
@@ -51,7 +79,8 @@ def header_of(state: StreamState) -> dict[str, Any]:
         "clock": release["clock"],
         "at_least": release.get("at_least", 0),
         "before": release.get("before", 0),
-    }
+        "seen": release.get("seen"),
+    } | ({"epochs": release["epochs"]} if "epochs" in release else {})
 
 
 def model_of(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> tuple[Model, list[Charge]]:
@@ -59,6 +88,8 @@ def model_of(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> tuple[M
     it."""
     if spec.params.algorithm == "blocks":
         return _counted_model(spec, stream, answers)
+    if spec.params.algorithm == "joint":
+        return _joint_model(spec, stream, answers)
     return _sparse_model(spec, stream["clock"], answers)
 
 
@@ -84,7 +115,37 @@ def _counted_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> t
         if [question for question, _ in window] != [question for question, _ in answers]:
             raise VerificationError("the transcript's window has other answers than its release.", "")
         counted = online.counted_of([answer for _, answer in window])
-    return online.snapshot(counted, spec.domain), bill.charges
+    seen = None if window else stream.get("seen")
+    depths = None if seen is None else {int(level): float(events) for level, events in seen.items()}
+    return online.snapshot(counted, spec.domain, depths), bill.charges
+
+
+def _joint_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> tuple[Model, list[Charge]]:
+    """The models of all epochs together, and what an event of the last one pays."""
+    from dpsynth_cli.mechanisms.online import tables
+
+    plan, models, bill = online.epoch_plan(spec.domain, spec.split), [], None
+    first, left = len(plan.first), list(answers)
+    if sum(map(sum, stream["epochs"])) != len(left):
+        raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
+    for number, (choice, counted) in enumerate(stream["epochs"]):
+        told, now, left = left[:choice], left[choice : choice + counted], left[choice + counted :]
+        bill = tables_bill(spec.domain, accountant_of(spec), length_of(number), told or now)
+        ask = Asking(recorded_ask(bill).answer, partial(table_sd, bill))
+        columns, chosen = ask(plan.first), None
+        if told:
+            chosen = tables.choose(ask, plan, columns)
+        running = [one for one in bill.charges if not isinstance(one.question.statistic, Misfit)]
+        if len(bill.charges) != len(told or now) or [one.asked for one in running] != [q for q, _ in now]:
+            raise VerificationError("the transcript has other answers than its choice of tables.", "")
+        for charge, (_, answer) in zip(running, now, strict=True):
+            named = answer.noise == NOISE[bill.accountant.currency]
+            if not named or answer.sd < (1 - 1e-9) * table_sd(bill, charge.question):
+                raise VerificationError("the transcript claims other noise than its shares pay for.", "")
+        counts = [answer for _, answer in now]
+        models.append(tables.snapshot(plan, chosen, counts[:first], counts[first:]))
+    assert bill is not None
+    return tables.joined(models), bill.charges
 
 
 def _sparse_model(spec: Spec, clock: int, answers: Answers) -> tuple[Model, list[Charge]]:
@@ -105,7 +166,7 @@ def _sparse_model(spec: Spec, clock: int, answers: Answers) -> tuple[Model, list
     if len(omega.modelled) == 1:  # the deeper levels are paid for when they come
         deep = online.sparse_depth(omega.modelled)
         bill = sparse_bill(spec, online.sparse_questions(deep, omega, params))
-    return online.sparse_snapshot(levels, total, omega), bill
+    return online.sparse_snapshot(levels, total, omega, params, spec.privacy.budget), bill
 
 
 def time_level(spec: Spec, clock: int) -> int:

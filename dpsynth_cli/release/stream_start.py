@@ -8,10 +8,12 @@ from typing import Any
 from dpsynth_cli.errors import BudgetError
 from dpsynth_cli.release.budget import cost_of
 from dpsynth_cli.release.stream_place import check, check_alive, fixed, loaded
+from dpsynth_cli.release.stream_published import check_whole
 from dpsynth_cli.release.stream_status import Status, status_of
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import Store, StreamState
+from dpsynth_cli.trusted.stream.unit_quota import no_units_yet
 
 
 def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, bool]:
@@ -26,6 +28,7 @@ def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, 
     ledger.create()
     with store.locked():
         if start_over:
+            check_whole(spec)
             _give_up(spec, ledger, store)
         elif store.exists and store.uncommitted() is None:
             return status_of(spec, store, loaded(spec, store)), False
@@ -41,6 +44,7 @@ def init(spec: Spec, ledger: Ledger, start_over: bool = False) -> tuple[Status, 
                 secrets.token_hex(32),
                 fixed(spec),
                 secrets.randbits(63) if spec.seed is None else spec.seed,
+                units={} if spec.privacy.unit is None else no_units_yet(),
             )
             store.begin(state)
         try:

@@ -32,7 +32,7 @@ def window_of(spec: Spec, state: StreamState, days: int) -> tuple[dict[str, Any]
     """Where the window begins, and the counts since then, for each answer of the last release."""
     if spec.params.algorithm != "blocks":
         raise UsageError(
-            "sparse counting knows everything so far only.",
+            f"a stream by {spec.params.algorithm} has snapshots of everything so far only.",
             "Nothing was published.",
             "Leave out --last-days, or start a stream with mechanism.algorithm blocks.",
         )

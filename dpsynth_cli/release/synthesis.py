@@ -6,7 +6,7 @@ A release and its verification come through here, so that they cannot differ.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsynth_cli import __version__, disk
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.inference.on_the_tin import what_is_known
-from dpsynth_cli.mechanisms.registry import Bound
+from dpsynth_cli.mechanisms.determined import SHARE as DETERMINED
+from dpsynth_cli.mechanisms.determined import rest_of, with_determined
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
-from dpsynth_cli.mechanisms.units.restored import SHARE as UNITS
+from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
+from dpsynth_cli.mechanisms.units.shares import of_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
 from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
 from dpsynth_cli.release.found import found_columns
 from dpsynth_cli.release.parts import part_of
 from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.tables import MadeTable, Written, about_children, run_tables
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
@@ -51,7 +55,7 @@ def no_watch(block: Block) -> None:
 @dataclass(frozen=True)
 class Outcome:
     """What a mechanism made of its answers and what they cost; what was found of private columns before; and
-    a paid evaluation, if the spec has one, with its answers."""
+    a paid evaluation, if the spec has one, with its answers; and tables of children, if there are any."""
 
     model: Model
     accountant: Accountant
@@ -59,6 +63,7 @@ class Outcome:
     found: Found
     paid: Paid | None = None
     answers: Sequence[Answer] = ()
+    tables: Sequence[MadeTable] = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,11 @@ def run(
         declare(omega)
 
     try:
-        found = find(ask, declared, spec.domain, spec.privacy.share_of_search, spec.sought)
+        if spec.tables is not None:
+            model, found, tables = run_tables(spec, ask, bill, declared)
+            return Outcome(model, bill.accountant, bill.charges, found, tables=tables)
+        privacy = spec.privacy
+        found = find(ask, declared, spec.domain, privacy.share_of_search, spec.sought, privacy.apart)
         spec, rest = spec.found(found.domain), 1 - found.spent
         if spec.evaluation.epsilon is None:
             model = _model(spec, ask, rest, found)
@@ -130,13 +139,20 @@ def run(
 
 
 def _model(spec: Spec, ask: Ask, share: Fraction, found: Found) -> Model:
-    """The mechanism's, for a share of the budget; of a part of that its rows have units again."""
-    of_units = share * UNITS if spec.unit_key else Fraction(0)
-    share -= of_units
-    own = ask if share == 1 else part_of(ask, share)
-    model = spec.keeper.model(spec.mechanism.run(own, spec.domain, spec.params, spec.split))
-    if spec.unit_key:
-        model = with_units(ask, spec.domain, model, of_units, spec.unit_key.name)
+    """The mechanism's, for a share of the budget; of a part of that its rows have units again, of another the
+    columns that others determine."""
+    pairs = spec.stated.looked_up
+    unit_share = share * of_units(spec.domain) if spec.unit_key else Fraction(0)
+    table_share = share * DETERMINED if pairs else Fraction(0)
+    share -= unit_share + table_share
+    own, omega = ask if share == 1 else part_of(ask, share), rest_of(spec.domain, pairs)
+    model = spec.keeper.model(spec.mechanism.run(own, omega, spec.params, spec.split))
+    if spec.unit_key and omega.unit_order is not None:
+        model = with_order(ask, omega, model, unit_share, spec.unit_key.name, spec.stated.bound)
+    elif spec.unit_key:
+        model = with_units(ask, omega, model, unit_share, spec.unit_key.name)
+    if pairs:
+        model = with_determined(ask, spec.domain, pairs, model, table_share)
     return replace(model, notes=(*found.notes, *model.notes))
 
 
@@ -147,22 +163,30 @@ def compose(
     files: Files,
     progress: Progress = no_progress,
     watch: Watch = no_watch,
-) -> tuple[Pending, dict[str, Any]]:
+    watches: Mapping[str, Watch] | None = None,
+) -> tuple[Pending | Written, dict[str, Any]]:
     """The synthetic file (not yet under its name) and the public audit: from public things alone.
 
-    `watch` sees every block of synthetic codes as it is written.
+    `watch` sees every block of synthetic codes as it is written; `watches` those of tables of children.
     """
     model = outcome.model
-    bound = w1_bound(spec, model.total)  # while it says which columns were private
-    spec = spec.found(outcome.found.domain)
     rows = rows_of(spec, model)
+    bounds = w1_bounds(spec, model, rows)
+    spec = spec.found(outcome.found.domain)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
+    parents = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
+    children: dict[str, Pending] = {}
+    for one, path in zip(outcome.tables, files.others, strict=True):
+        seen = (watches or {}).get(one.child.name, no_watch)
+        children[one.child.name] = draw(
+            one.spec, one.model, rows, seed, str(path), progress, release_id, seen, None
+        )
+    pending = Written(parents, children) if children else parents
     output = {
         "file": files.output_name,
         "rows": rows,
         "columns": [column.name for column in spec.released],
-        "sha256": pending.sha256,
+        "sha256": parents.sha256,
     }
     data = transcript.as_bytes()
     public = audit.public_audit(
@@ -174,12 +198,18 @@ def compose(
         {"file": files.transcript.name, "sha256": sha256(data)},
         [*audit.few_rows(model.total, rows), *model.notes],
         model.facts,
-        bound,
+        bounds,
     )
     names = [column.name for column in spec.domain]
-    public["relations"] = what_is_known(outcome.charges, names, model.total)
+    asked = [charge for charge in outcome.charges if charge.table == spec.domain.table]
+    public["relations"] = what_is_known(asked, names, model.total)
+    if children:
+        public["tables"] = about_children(outcome.tables, children)
+        public["warnings"] += [
+            f"{one.child.name}: {note}" for one in outcome.tables for note in one.model.notes
+        ]
     if outcome.found.facts:
-        public["found"] = found_columns(outcome.found)
+        public["found"] = found_columns(outcome.found, outcome.charges)
     if outcome.paid is not None:
         from dpsynth_cli.evaluate.paid import paid_errors
 
@@ -202,8 +232,10 @@ def draw(
     progress: Progress,
     tag: str | None = None,
     watch: Watch = no_watch,
+    written: int | None = -1,
 ) -> Pending:
-    """Rows from a model, in a temporary file beside `path`."""
+    """Rows from a model, in a temporary file beside `path`. Where `rows` are parents, how many children there
+    are is not known before: `written` is None."""
     from dpsynth_cli.release.write import write_table
 
     progress("writing", 0, rows)
@@ -215,7 +247,8 @@ def draw(
             progress("writing", len(next(iter(block.values()))), rows)
 
     relations, (columns, fillers) = spec.stated.relations, spec.written
-    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, fillers, seed)
+    count = rows if written == -1 else written
+    return write_table(path, columns, watched(), count, tag, spec.csv, relations, fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:
@@ -227,14 +260,19 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
         raise VerificationError("the transcript has answers that the mechanism never asked for.", "")
 
 
-def w1_bound(spec: Spec, rows: float) -> Bound | None:
-    """What the expected W1 (l_inf, unit cube) is at most, of any data; None if nothing is known."""
-    privacy = spec.privacy
-    paid_for_more = spec.evaluation.epsilon is not None or any(column.private for column in spec.domain)
-    if privacy.delta is not None or privacy.unit is not None or paid_for_more:
-        return None
-    epsilon = float(spec.privacy.budget)
-    return spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, max(1.0, rows))
+def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
+    """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
+    whatever the answers are, and by the answers, for so many rows that are drawn."""
+    moved = spec.privacy.unit is not None or any(column.private for column in spec.declared)
+    if (
+        moved or spec.stated.relations.kept or spec.stated.looked_up
+    ):  # rows, bounds or rules that a bound knows nothing of
+        return []
+    found = [model.bound(rows)]
+    if spec.privacy.delta is None and spec.evaluation.epsilon is None:
+        epsilon, n = float(spec.privacy.budget), max(1.0, model.total)
+        found.insert(0, spec.mechanism.bound(spec.domain, spec.params, spec.split, epsilon, n))
+    return [bound for bound in found if bound is not None]
 
 
 def about(spec: Spec, release_id: str) -> dict[str, Any]:

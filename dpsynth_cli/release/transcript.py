@@ -22,7 +22,8 @@ from dpsynth_cli import disk
 from dpsynth_cli.arrow import from_numpy, to_numpy
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
-from dpsynth_cli.questions import Answer, Ints, about, as_json
+from dpsynth_cli.question_json import about, as_json
+from dpsynth_cli.questions import Answer, Ints
 
 VERSION = 1
 KEY = b"dpsynth"

@@ -21,7 +21,11 @@ MEANING = (
 
 def unit_limits(spec: Spec) -> list[int]:
     """The numbers that are compared: a few usual ones, and the spec's own."""
-    return [] if spec.privacy.unit is None else sorted({*SHOWN, spec.privacy.unit.rows})
+    unit = spec.privacy.unit
+    if unit is None:
+        return []
+    least = 1 if unit.order is None else 2  # of which one can follow the other
+    return [limit for limit in sorted({*SHOWN, unit.rows}) if limit >= least]
 
 
 def unit_worth(spec: Spec, rows: int, like: Table | None) -> dict[str, Any] | None:

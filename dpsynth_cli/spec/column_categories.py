@@ -1,4 +1,5 @@
-"""The labels of a column: all that are possible, or candidates, of which those are found that there are."""
+"""The labels of a column: all that are possible; or candidates, of which those are found that there are; or
+neither, and they are found among the cells."""
 
 from __future__ import annotations
 
@@ -6,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpsynth_cli.mechanisms.search.outer import STAND_IN_LABELS
 from dpsynth_cli.spec.column_kinds import LABEL, LABELS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key
 from dpsynth_cli.spec.kinds import one_of
 from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.yaml_nodes import Scalar
 
 CATEGORIES = Key(
     "categories",
     or_private(LABELS),
     "all labels that are possible, none twice, none empty; or `private`: those of the `candidates` that "
-    "there are, found for a part of the budget (`privacy.search`)",
+    "there are, found for a part of the budget (`privacy.search`), or without candidates those among the "
+    "cells that many rows have, for a part of `privacy.delta` too",
     required=True,
     default=(),
     of=lambda column: PRIVATE if column.private else column.categories,
@@ -25,7 +29,7 @@ CANDIDATES = Key(
     replace(LABELS, write=lambda labels: None if labels is None else list(labels)),
     "with `categories: private`: all labels that there may be, by public knowledge; those with few rows, or "
     "none, become the `other` one",
-    of=lambda column: column.categories if column.private else None,
+    of=lambda column: column.categories if column.private and not column.open else None,
 )
 OTHER = Key("other", LABEL, "which of the categories an unlisted label becomes")
 
@@ -37,12 +41,9 @@ def read_candidates(declared: Reader, categories: tuple[str, ...] | str) -> dict
             declared.note("candidates", "is stated, but the categories are not private; leave it out")
         return {"private": False}
     candidates = declared.value(CANDIDATES)
-    if candidates is None and "candidates" not in declared.keys.entries:
-        declared.note(
-            "categories",
-            "is private, but which labels there may be is not said; state candidates: a list by public "
-            "knowledge, such as all codes of a standard. Labels that nobody has listed are not looked for",
-        )
+    entry = declared.keys.entries.get("candidates")
+    if entry is None or (isinstance(entry.node, Scalar) and entry.node.null):
+        return {"private": True, "open": True, "categories": STAND_IN_LABELS}
     return {"private": True, "categories": candidates or ()}
 
 
@@ -55,7 +56,13 @@ def read_other(declared: Reader, values: Mapping[str, Any]) -> dict[str, Any]:
     if not values["private"]:
         return {"other": declared.value(OTHER, one_of(categories, "one of the categories: "))}
     other: str | None = declared.value(OTHER)
-    if other is None and not values["nullable"]:
+    if other is None and values.get("open"):
+        declared.note(
+            "categories",
+            "is private, and candidates are not stated, so labels are looked for among the cells; what "
+            "becomes of those that few rows have is not said; state other: LABEL",
+        )
+    elif other is None and not values["nullable"]:
         declared.note(
             "categories",
             "is private, but what becomes of labels that are not found is not said; state other: LABEL, or "

@@ -9,10 +9,11 @@ from typing import Any
 
 from dpsynth_cli.cell_format import DIRECTIVES, CellFormat, NotADateFormat, date_format
 from dpsynth_cli.domain import GRID, SECOND, Column
+from dpsynth_cli.labels import plain
 from dpsynth_cli.spec.column_kinds import ANY, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, written
 from dpsynth_cli.spec.kinds import CONTROL, FLAG, SCALARS, choice, items, positive, text, whole
-from dpsynth_cli.spec.reader import Wrong, plain, usable
+from dpsynth_cli.spec.reader import Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node, shortened
 
 NUMERIC, TIMES = ("continuous", "integer"), ("date", "datetime")

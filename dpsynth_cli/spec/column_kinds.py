@@ -6,10 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Callable
 
+from dpsynth_cli.labels import plain
 from dpsynth_cli.numbers import CLOCK, DAY, ZONE, day, day_text, moment, moment_text, whole
 from dpsynth_cli.spec.keys import Kind
 from dpsynth_cli.spec.kinds import SCALARS, decimal, items, text
-from dpsynth_cli.spec.reader import TO_FILL_IN, Wrong, plain, usable
+from dpsynth_cli.spec.reader import TO_FILL_IN, Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node, Scalar, shortened
 
 MOST_EXACT = 2**53  # whole numbers up to here are exact in a float64

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli.domain import TYPES, Column
 from dpsynth_cli.fillers import SEQUENCE, UUID, Filler, placed
-from dpsynth_cli.mechanisms.search.outer import STAND_INS
+from dpsynth_cli.labels import plain
+from dpsynth_cli.mechanisms.search.outer import stand_ins
 from dpsynth_cli.spec.column_categories import CANDIDATES, CATEGORIES, OTHER, read_candidates, read_other
 from dpsynth_cli.spec.column_checks import check
 from dpsynth_cli.spec.column_formats import OF_TYPE, with_format
@@ -16,7 +18,7 @@ from dpsynth_cli.spec.column_kinds import ANY, BOUNDS, PRIVATE, or_private
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, object_schema, or_null, written
 from dpsynth_cli.spec.kinds import FLAG, LINE, choice, text
 from dpsynth_cli.spec.patterns import Names, with_defaults, written_out
-from dpsynth_cli.spec.reader import Reader, Wrong, plain, usable
+from dpsynth_cli.spec.reader import Reader, Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
 
 COLUMNS = Section(
@@ -91,7 +93,7 @@ KEYS: dict[str, tuple[Key, ...]] = {
     "nominal": (TYPE, CATEGORIES, CANDIDATES, OTHER, NULLABLE, OF, *OF_TYPE["nominal"]),
     "boolean": (TYPE, NULLABLE, OF, *OF_TYPE["boolean"]),
 }
-NEED_BOUNDS = ("step", "decimals", "scale", "date")  # a grid lies between bounds, and so do years of %y
+NEED_BOUNDS = ("scale", "date")  # a scale lies between bounds, and so do years of %y
 _EVERY = {key.name: key for keys in KEYS.values() for key in keys}
 
 
@@ -181,13 +183,15 @@ def _column(columns: Reader, name: str) -> Column:
         values["sought"] = values.pop("step") == PRIVATE
     bounds = values.pop("bounds", (0, 0))
     if bounds == PRIVATE:
-        bounds, values["private"] = STAND_INS[kind], True
+        decimals = values.get("decimals")
+        step = values.get("step") if decimals is None else Fraction(1, 10**decimals)
+        bounds, values["private"] = stand_ins(kind, step), True
         for need in NEED_BOUNDS:
             if values.get(need) not in (None, "linear") and (need != "date" or "%y" in values[need]):
                 declared.note(need, "is stated, but the bounds are private: it needs bounds; state them")
                 return Column(name, kind)
     labels = dict(values.pop("labels", None) or ())
-    kept = ("type", "nullable", "categories", "private", "sought")
+    kept = ("type", "nullable", "categories", "private", "open", "sought")
     values = {key: value for key, value in values.items() if key in own or key in kept}
     values.pop("candidates", None)
     column = Column(name, lower=bounds[0], upper=bounds[1], **with_format(values))

@@ -11,8 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpsynth_cli import numbers
+from dpsynth_cli.labels import plain
 from dpsynth_cli.spec.keys import Kind
-from dpsynth_cli.spec.reader import Wrong, did_you_mean, listed, plain, usable
+from dpsynth_cli.spec.reader import Wrong, did_you_mean, listed, usable
 from dpsynth_cli.spec.yaml_nodes import Items, Node
 
 SCALARS = ["string", "number", "boolean"]  # in a schema: taken as text, as written

@@ -10,7 +10,7 @@ from typing import Any
 from dpsynth_cli.domain import CATEGORICAL, Column
 from dpsynth_cli.mechanisms.registry import Mechanism, Structure
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, as_it_is, object_schema, written
-from dpsynth_cli.spec.kinds import number, one_of, positive, text
+from dpsynth_cli.spec.kinds import FLAG, number, one_of, positive, text
 from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar, as_plain, shortened
 
@@ -54,7 +54,8 @@ SHARED = (NAME, STRATA, SPLIT)  # by all mechanisms
 
 def keys_of(mechanism: Mechanism) -> tuple[Key | Section, ...]:
     """The keys of the section where it names this mechanism."""
-    return (NAME, STRATA, split_of(mechanism), *parameters_of(mechanism))
+    printed = (printed_of(mechanism),) if mechanism.printed else ()
+    return (NAME, STRATA, split_of(mechanism), *parameters_of(mechanism), *printed)
 
 
 def split_of(mechanism: Mechanism) -> Section:
@@ -75,6 +76,32 @@ def parameters_of(mechanism: Mechanism) -> tuple[Key, ...]:
         kept = attrgetter(f"params.{own.name}")
         keys.append(Key(own.name, _kind(own.metadata), own.metadata["help"], default=own.default, of=kept))
     return tuple(keys)
+
+
+def printed_of(mechanism: Mechanism) -> Key:
+    """The key for the algorithm of the mechanism's paper: another name for some of its parameters."""
+    means = ", ".join(f"{name}: {value}" for name, value in mechanism.printed.items())
+    return Key(
+        "printed",
+        FLAG,
+        f"the paper's algorithm, to the letter but for the errata; it means {means}",
+        default=False,
+        brief=True,
+        of=lambda spec: all(getattr(spec.params, name) == value for name, value in mechanism.printed.items()),
+    )
+
+
+def read_params(section: Reader, mechanism: Mechanism) -> dict[str, Any]:
+    """The parameters: stated ones, else those of the paper if these are asked for, else their defaults."""
+    means = mechanism.printed if mechanism.printed and section.value(printed_of(mechanism)) else {}
+    keys = [replace(key, default=means.get(key.name, key.default)) for key in parameters_of(mechanism)]
+    values = section.values(keys)
+    for name, value in means.items():
+        if values[name] != value:
+            section.note(
+                name, f"is {values[name]}, but printed: true means {name}: {value}; leave one of them out"
+            )
+    return values
 
 
 def read_name(section: Reader, registry: Mapping[str, Mechanism]) -> Mechanism | None:

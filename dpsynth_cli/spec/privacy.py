@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.search.find import SHARE
 from dpsynth_cli.spec.keys import Key, Section
 from dpsynth_cli.spec.kinds import choice, positive, text
-from dpsynth_cli.spec.reader import Reader
+from dpsynth_cli.spec.reader import Reader, listed
 from dpsynth_cli.spec.unit import UNIT, ProtectedUnit
 
 NEIGHBOURS = ("add_remove", "replace_one")
 LONGEST_NAME = 100
 
 MOST_SEARCH = Fraction(1, 2)
+APART, MOST_APART = Fraction(1, 2), Fraction(1, 10)  # of a delta, for labels that nobody has listed
 SEARCH = Key(
     "search",
     positive("a number above 0 and at most 0.5, such as 0.1", below=1),
@@ -36,7 +39,9 @@ BUDGET = (  # a release by groups has none of these
         positive("a number between 0 and 1 such as 1e-9", below=1),
         "between 0 and 1, far below one over the number of rows; above 1e-4 the audit warns. Without it the "
         "guarantee is pure epsilon with discrete Laplace noise (or noise from a cube, if that is less); with "
-        "it, (epsilon, delta) with Gaussian noise, accounted by Gaussian differential privacy",
+        "it, (epsilon, delta) with Gaussian noise, accounted by Gaussian differential privacy. Half of it is "
+        "for labels that nobody has listed, where these are looked for (`categories: private` without "
+        "`candidates`)",
     ),
     Key(
         "neighbours",
@@ -78,6 +83,7 @@ class Privacy:
     dataset: str
     search: Fraction | None = None
     unit: ProtectedUnit | None = None
+    apart: Fraction = Fraction(0)  # of the delta, for labels that nobody has listed
 
     @property
     def share_of_search(self) -> Fraction:
@@ -92,9 +98,9 @@ class Privacy:
         return self.epsilon
 
 
-def read_privacy(document: Reader, name: str, private: bool, searched: bool = False) -> Privacy:
-    """The section; the data set is called as the release is, unless it says otherwise. `searched`: there are
-    columns to find something of."""
+def read_privacy(document: Reader, name: str, private: bool, columns: Sequence[Column] = ()) -> Privacy:
+    """The section; the data set is called as the release is, unless it says otherwise. Of some of the columns
+    there may be something to find."""
     section = document.section(replace(PRIVACY, required=private))
     if private:
         values = section.values(PRIVACY.keys)
@@ -107,7 +113,15 @@ def read_privacy(document: Reader, name: str, private: bool, searched: bool = Fa
         section.note(
             "search", "is more than half of the budget; the rest would be too little to release with"
         )
-    elif search is not None and not searched:
+    elif search is not None and not any(column.private for column in columns):
         section.note("search", "is stated, but no column is private: nothing is to be found; leave it out")
+    delta, open_ = values.get("delta"), [column.name for column in columns if column.open]
+    if private and open_ and delta is None:
+        section.note(
+            "delta",
+            f"is not stated, but labels of {listed(open_)} are looked for among cells (categories: private "
+            "without candidates), which takes one; state a delta such as 1e-9, or candidates",
+        )
     section.finish()
-    return Privacy(**values | {"dataset": values["dataset"] or name})
+    apart = min(delta * APART, MOST_APART) if open_ and delta is not None else Fraction(0)
+    return Privacy(**values | {"dataset": values["dataset"] or name}, apart=apart)

@@ -5,7 +5,6 @@ A `Reader` notes each mistake and reads on, so that all mistakes are found at on
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -142,15 +141,6 @@ def listed(words: Sequence[str]) -> str:
     'a, "b.c"'
     """
     return ", ".join(dotted("", word) for word in words[:30]) + (", …" if len(words) > 30 else "")
-
-
-def plain(text: str) -> bool:
-    """Whether a text is one line without control characters.
-
-    >>> plain("naïve café"), plain("two\\nlines")
-    (True, False)
-    """
-    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
 
 
 def usable(node: Node) -> Scalar | None:

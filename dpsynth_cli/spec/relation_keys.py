@@ -16,7 +16,10 @@ EXPRESSIONS = "a list of expressions such as [start <= end, if age < 15 then inc
 IMPOSSIBLE_RULES = "a list of rules such as {relationship: Husband, sex: Female}"
 COMPUTED = "columns such as {hour: sched_dep_time // 100}"
 PAIRS = "columns such as {arr_delay: air_time}"
-TABLES = "columns with tables such as {education: {education_num: {Bachelors: 13, Masters: 14}}}"
+TABLES = (
+    "columns with tables such as {education: {education_num: {Bachelors: 13, Masters: 14}}}, or private in "
+    "place of a table"
+)
 _SCALAR: Schema = {"type": SCALARS}
 _RANGE: Schema = {
     "type": "object",
@@ -93,9 +96,10 @@ MISSING_WITH = Key(
 )
 DETERMINES = Key(
     "determines",
-    Kind(_keys(TABLES), _mapping(_mapping(_TABLE))),
+    Kind(_keys(TABLES), _mapping(_mapping({"anyOf": [_TABLE, {"const": "private"}]}))),
     "public tables by which a column determines others, such as `{education: {education_num: {Bachelors: "
-    "13}}}`. What is determined is computed, as what is derived",
+    "13}}}`. What is determined is computed, as what is derived. `{education: {education_num: private}}`: "
+    "the table is found for 1/20 of the budget",
 )
 RULES = Section(
     "rules",

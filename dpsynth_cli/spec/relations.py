@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dpsynth_cli.domain import Column, Impossible
+from dpsynth_cli.labels import plain
+from dpsynth_cli.mechanisms.determined import Pair
 from dpsynth_cli.relations import impossible
 from dpsynth_cli.relations.declared import as_declared, misfit
 from dpsynth_cli.relations.facts import Typing
@@ -16,7 +18,9 @@ from dpsynth_cli.relations.language import parse
 from dpsynth_cli.relations.nodes import Expression, Name, names
 from dpsynth_cli.relations.relations import Computed, Relations, Rule, declared_facts
 from dpsynth_cli.relations.tables import lookup
-from dpsynth_cli.spec.reader import Reader, did_you_mean, plain
+from dpsynth_cli.spec.column_kinds import PRIVATE
+from dpsynth_cli.spec.looked_up import unfit
+from dpsynth_cli.spec.reader import Reader, did_you_mean
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES, TABLES
 from dpsynth_cli.spec.yaml_nodes import Items, Keys, Mistake, Node, Place, Scalar, as_plain, dotted, shortened
 
@@ -30,6 +34,7 @@ class Stated:
 
     relations: Relations = field(default_factory=Relations)
     impossible: tuple[Impossible, ...] = ()
+    looked_up: tuple[Pair, ...] = ()  # by tables that are to be found
     columns: tuple[Column, ...] = ()
     derive: dict[str, Any] | None = None
     rules: dict[str, Any] | None = None
@@ -39,6 +44,13 @@ class Stated:
         """The columns that are not computed."""
         computed = {one.column.name for one in self.relations.computed}
         return tuple(column for column in self.columns if column.name not in computed)
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The columns of rules that are about two or more."""
+        together = [set(names) for names, _ in self.relations.groups()]
+        together += [set(one.columns) for one in self.impossible]
+        return frozenset(name for names in together if len(names) > 1 for name in names)
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,7 @@ class _Reading:
         self.typing = Typing({})
         self.in_codes: list[Impossible] = []
         self.as_declared: list[Rule] = []
+        self.looked_up: list[tuple[Pair, Place]] = []
 
     def stated(self, derive: Keys | None, rules: dict[str, Any]) -> Stated:
         wanted = {one.name: one for one in [*self.derived(derive), *self.determined(rules["determines"])]}
@@ -84,10 +97,15 @@ class _Reading:
         if sound and len(computed) == len(wanted):  # else what they name may not be known
             kept = [*self.as_declared, *self.always(rules["always"]), *self.impossible(rules["impossible"])]
             missing_with = tuple(self.missing_with(rules["missing_with"]))
+            for place, path, problem in unfit(
+                self.looked_up, self.modelled, Relations(computed, tuple(kept), missing_with), self.in_codes
+            ):
+                self.note(place, path, problem)
         written = {name: as_plain(node) for name, node in rules.items() if node is not None}
         return Stated(
             Relations(computed, tuple(kept), missing_with),
             tuple(self.in_codes),
+            tuple(sorted(pair for pair, _ in self.looked_up)),  # recorded keys have no order
             tuple((self.declared | by_name).values()),
             None if derive is None else as_plain(derive),
             written or None,
@@ -134,15 +152,18 @@ class _Reading:
     def determined(self, determines: Keys | None) -> Iterator[_Wanted]:
         for one, (place, node) in determines.entries.items() if determines else ():
             path = dotted("rules.determines", one)
-            if not isinstance(node, Keys) or not all(_is_table(table) for table in as_plain(node).values()):
+            if not isinstance(node, Keys) or not all(
+                _is_table(table) or table == PRIVATE for table in as_plain(node).values()
+            ):
                 self.note(place, path, f"must be {TABLES}")
                 continue
             for name, entry in node.entries.items():
                 if name not in self.declared:
                     hint = did_you_mean(name, self.declared)
                     self.note(entry.place, dotted(path, name), f"is not a declared column{hint}")
+                elif (table := as_plain(entry.node)) == PRIVATE:
+                    self.looked_up.append(((one, name), entry.place))
                 else:
-                    table = as_plain(entry.node)
                     yield _Wanted(name, entry.place, dotted(path, name), Name(one), table)
 
     def computed(self, wanted: dict[str, _Wanted]) -> Iterator[Computed]:

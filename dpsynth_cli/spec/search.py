@@ -11,6 +11,13 @@ from dpsynth_cli.spec.relations import Stated
 
 def unsearchable(mechanism: Mechanism, params: Any, stated: Stated, strata: str | None) -> list[str]:
     """Why private columns cannot be looked for here, if there are any."""
+    determined = [other for _, other in stated.looked_up]
+    if strata in determined:
+        return [f"{strata}: another column determines it by a private table, and it is strata; leave one out"]
+    if determined and mechanism.stream:
+        return [
+            f"{listed(determined)}: a stream looks for no table by which a column determines others; state it"
+        ]
     private = [column.name for column in stated.columns if column.private or column.sought]
     if not private:
         return []

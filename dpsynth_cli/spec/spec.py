@@ -15,6 +15,7 @@ from typing import Any
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.fillers import Filler, all_columns
+from dpsynth_cli.mechanisms.determined import rest_of
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.mechanisms.shared.rules import dead_ends
 from dpsynth_cli.relations.contradictions import keeper_of
@@ -33,9 +34,11 @@ from dpsynth_cli.spec.document import (
     VERSION,
     by_name,
     effective,
+    public_document,
+    tables_of,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
-from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, parameters_of, read_name, read_split, read_strata
+from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, read_name, read_params, read_split, read_strata
 from dpsynth_cli.spec.paths import INPUT, OUTPUT, dated_output, header_of, read_paths
 from dpsynth_cli.spec.privacy import PRIVACY, Privacy, read_privacy
 from dpsynth_cli.spec.reader import Reader
@@ -43,9 +46,11 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
+from dpsynth_cli.spec.table_reading import read_tables
+from dpsynth_cli.spec.tables import TABLES, Tables
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
-from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, dotted, from_json, shortened
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, from_json, places_of, shortened
 
 __all__ = ["VERSION", "Privacy", "Spec", "from_document", "load_spec", "public_document"]
 
@@ -60,6 +65,7 @@ class Spec:
     `domain` has the columns of the model; `declared` those of the section `columns`, and `stated.columns` all
     of the output, computed ones too. `keeper` makes rows keep the rules.
     `places` says where each key of the first two levels was written; `dated` is the output with {date} in it.
+    Where there are `tables`, it is the spec of the parents, whose unit is a parent with its children.
     """
 
     name: str
@@ -82,6 +88,7 @@ class Spec:
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
     dated: str = field(default="", compare=False)
+    tables: Tables | None = None
 
     @property
     def made(self) -> tuple[Column, ...]:
@@ -114,7 +121,7 @@ class Spec:
     @property
     def unit_key(self) -> Filler | None:
         """The column of numbers of units, where the release has them."""
-        return restored_unit(self.privacy.unit, self.fillers)
+        return None if self.tables else restored_unit(self.privacy.unit, self.fillers)
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -173,24 +180,14 @@ def from_document(
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
-    public = "input" not in tree.entries
+    public = not any("input" in keys for keys in (tree.entries, *tables_of(document)))
     written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    written_out |= isinstance(document, dict) and isinstance(document.get(TABLES.name), list)
     known = mechanisms() if registry is None else registry
     spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
-
-
-def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective document without where the data and the output are kept, and without `strict`: that a
-    strict release was made tells that no column of its first rows was mostly junk.
-
-    >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
-    {'name': 'trips', 'output': 'trips.csv'}
-    """
-    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
-    return public | {"output": os.path.basename(public["output"])}
 
 
 def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
@@ -207,6 +204,11 @@ def _read(
     patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
+    if TABLES.name in tree.entries:
+        found = read_tables(
+            tree, mistakes, lambda one, noted: _read(one, noted, folder, registry, public, patterns)
+        )
+        return None if found is None else replace(found, effective=effective(found))
     document = Reader(tree, "", mistakes)
     document.value(DPSYNTH)
     name = document.value(NAME)
@@ -234,15 +236,15 @@ def _read(
     params, split, named_at, private = None, dict[str, float](), Place(""), True
     if mechanism is not None:
         named_at = section.keys.entries["name"].place
-        params = mechanism.params(**section.values(parameters_of(mechanism)))
+        params = mechanism.params(**read_params(section, mechanism))
         private = mechanism.private(params)
         if private:
             split = read_split(section, mechanism)
         else:
             section.unused(SPLIT)
         section.finish()
-    privacy = read_privacy(document, name, private, any(column.private for column in columns))
-    check_units(document, privacy.unit, declared, fillers, stated, mechanism)
+    privacy = read_privacy(document, name, private, columns)
+    check_units(document, privacy.unit, declared, fillers, stated, mechanism, strata)
     streams = mechanism is not None and mechanism.stream
     source, output = read_paths(document, folder, needs_input=not (public or streams))
 
@@ -256,14 +258,23 @@ def _read(
     strict = document.value(STRICT)
     document.finish()
 
-    unit_rows = None if privacy.unit is None else privacy.unit.rows
-    domain = Domain(columns, privacy.neighbours, rows_hint, strata, stated.impossible, unit_rows)
+    unit = privacy.unit
+    domain = Domain(
+        columns,
+        privacy.neighbours,
+        rows_hint,
+        strata,
+        stated.impossible,
+        unit.rows if unit else None,
+        unit.order if unit else None,
+    )
     shaky = ("", "the document", "columns", "mechanism", "rows_hint", "privacy", "privacy.neighbours")
     keeper = Keeper(stated.relations, domain, {})
     if mechanism and not any(
         m.path in shaky or m.path.startswith(("columns.", "mechanism.", "derive", "rules")) for m in mistakes
     ):
-        mistakes += [Mistake(named_at, "", unfit) for unfit in mechanism.fits(domain, params)]
+        unfit = mechanism.fits(rest_of(domain, stated.looked_up), params)
+        mistakes += [Mistake(named_at, "", why) for why in unfit]
         keeper, none_left = keeper_of(stated.relations, domain)
         none_left += [
             f"rules.impossible leaves no row that has {said} in {name}; leave that out of the column's "
@@ -280,15 +291,6 @@ def _read(
     spec = Spec(
         name, source, output, rows, privacy, mechanism, params, split, domain, declared, fillers, stated,
         keeper, seed, csv, evaluation, strict, {},
-        _places(tree), dated_output(document, folder),
+        places_of(tree), dated_output(document, folder),
     )  # fmt: skip
     return replace(spec, effective=effective(spec))
-
-
-def _places(tree: Keys) -> dict[str, str]:
-    places = {}
-    for key, (place, node) in tree.entries.items():
-        places[key] = str(place)
-        for inside, entry in node.entries.items() if isinstance(node, Keys) else ():
-            places[dotted(key, inside)] = str(entry.place)
-    return places

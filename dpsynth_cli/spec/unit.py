@@ -9,30 +9,44 @@ from typing import Any
 from dpsynth_cli.domain import GRID, Column
 from dpsynth_cli.fillers import Filler
 from dpsynth_cli.spec.keys import Key, Kind
-from dpsynth_cli.spec.kinds import LINE, SCALARS, text, whole
+from dpsynth_cli.spec.kinds import LINE, SCALARS, choice, text, whole
 from dpsynth_cli.spec.reader import Wrong, usable
 from dpsynth_cli.spec.yaml_nodes import Keys, Node
 
 MOST_ROWS = 10_000
+LIFE = "life"  # of a stream
 _COLUMN = text("the name of a column of the input, such as person_id")
 _ROWS = whole(f"a whole number from 1 to {MOST_ROWS}", 1, MOST_ROWS)
-_SUCH_AS = "keys such as {column: person_id, rows: 5}"
+_SUCH_AS = "keys such as {column: person_id, rows: 5}, and order: year where rows follow one another"
+_ORDER = text("the name of a column of time that is declared in columns, such as year")
+_PER = choice((LIFE, "day"))
+_KINDS = {"column": _COLUMN, "rows": _ROWS, "order": _ORDER, "per": _PER}
 
 
 @dataclass(frozen=True)
 class ProtectedUnit:
-    """The column of the input that says whose a row is, and how many rows of one unit are kept at most."""
+    """The column of the input that says whose a row is, how many rows of one unit are kept at most, and the
+    column that says how they follow one another, if that is to be kept."""
 
     column: str
     rows: int
+    order: str | None = None
+    per: str = LIFE
+
+    @property
+    def protects(self) -> str:
+        """What is protected, as the ledger counts it."""
+        return self.column if self.per == LIFE else f"{self.column} per {self.per}"
 
 
 def _read(node: Node) -> ProtectedUnit:
     usable(node)
-    if not isinstance(node, Keys) or set(node.entries) != {"column", "rows"}:
+    if not isinstance(node, Keys) or not {"column", "rows"} <= set(node.entries) <= set(_KINDS):
         raise Wrong(_SUCH_AS)
     values = {}
-    for name, kind in (("column", _COLUMN), ("rows", _ROWS)):
+    for name, kind in _KINDS.items():
+        if name not in node.entries:
+            continue
         try:
             values[name] = kind.read(node.entries[name].node)
         except Wrong as wrong:
@@ -41,7 +55,11 @@ def _read(node: Node) -> ProtectedUnit:
 
 
 def _write(unit: ProtectedUnit | None) -> Any:
-    return None if unit is None else {"column": unit.column, "rows": unit.rows}
+    if unit is None:
+        return None
+    order = {} if unit.order is None else {"order": unit.order}
+    per = {} if unit.per == LIFE else {"per": unit.per}
+    return {"column": unit.column, "rows": unit.rows} | order | per
 
 
 UNIT = Key(
@@ -53,6 +71,8 @@ UNIT = Key(
             "properties": {
                 "column": {"type": SCALARS, "pattern": LINE},
                 "rows": dict(_ROWS.schema),
+                "order": {"type": SCALARS, "pattern": LINE},
+                "per": dict(_PER.schema),
             },
             "required": ["column", "rows"],
             "additionalProperties": False,
@@ -62,7 +82,11 @@ UNIT = Key(
     "who is protected where a person has several rows: `{column: person_id, rows: 5}`. Neighbours then "
     "differ in all rows of one unit, that is all rows with the same cell in that column of the input. At "
     "most `rows` rows of each are kept, chosen by a secret key and by the unit's own rows; noise is for "
-    "that many. The column is read, and never released. Without it one row is protected",
+    "that many. The column is read, and never released. With `order: year`, a column of `columns`, rows that "
+    "follow one another are kept, and units of the release have rising years, gaps and values that go on. "
+    "In a stream at most `rows` of a unit are counted over its whole life, or with `per: day` of each day's "
+    "pushes, and then a unit's rows of one day are protected together. "
+    "Without a unit one row is protected",
     brief=True,
 )
 

@@ -11,7 +11,8 @@ from dpsynth_cli.spec.columns import COLUMNS
 from dpsynth_cli.spec.privacy import PRIVACY
 from dpsynth_cli.spec.reader import Reader
 from dpsynth_cli.spec.relations import Stated
-from dpsynth_cli.spec.unit import UNIT, ProtectedUnit, restored_unit
+from dpsynth_cli.spec.unit import LIFE, UNIT, ProtectedUnit, restored_unit
+from dpsynth_cli.spec.yaml_nodes import dotted
 
 
 def check_units(
@@ -21,11 +22,18 @@ def check_units(
     fillers: Sequence[Filler],
     stated: Stated,
     mechanism: Mechanism | None,
+    strata: str | None,
 ) -> None:
     """Note every mistake at its own line."""
     if unit is not None:
-        for fault in _unit_faults(unit, columns, fillers, mechanism):
+        faults = _unit_faults(unit, columns, fillers, mechanism)
+        if unit.order is not None and not (mechanism is not None and mechanism.stream):
+            faults += _order_faults(unit, unit.order, columns, fillers, stated, strata)
+        for fault in faults:
             document.section(PRIVACY).note(UNIT.name, fault)
+    wrong = any(mistake.path.startswith(dotted(PRIVACY.name, UNIT.name)) for mistake in document.mistakes)
+    if unit is None and wrong:
+        return  # what it would be is not known
     for name, fault in _of_unit_faults(columns, restored_unit(unit, fillers) is not None, stated):
         document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
 
@@ -41,12 +49,48 @@ def _unit_faults(
             f"names {unit.column}, which is declared in columns: an identifier is never modelled or "
             "released; leave it out there, or make it a fresh key: {key: true}"
         )
-    if mechanism is not None and mechanism.stream:
+    streams = mechanism is not None and mechanism.stream
+    if streams and restored_unit(unit, fillers) is not None:
         faults.append(
-            f"is stated, but {mechanism.name} releases a stream, whose pushes are not searched for rows of "
-            "the same unit: it protects one row of one push. Leave it out, or release a table"
+            f"names {unit.column}, which is a fresh key in columns, but snapshots of a stream have no units; "
+            "leave it out there"
         )
+    if streams and unit.order is not None:
+        faults.append(f"has order: {unit.order}, which only a table has; leave it out")
+    if mechanism is not None and not streams and unit.per != LIFE:
+        faults.append(f"has per: {unit.per}, which only a stream has; leave it out")
     return faults
+
+
+def _order_faults(
+    unit: ProtectedUnit,
+    order: str,
+    columns: Sequence[Column],
+    fillers: Sequence[Filler],
+    stated: Stated,
+    strata: str | None,
+) -> list[str]:
+    """Why rows of a unit cannot follow one another by this column, in words."""
+    says = f"has order: {order}, which "
+    if restored_unit(unit, fillers) is None:
+        return [f"{says}needs {unit.column} in columns as a fresh key: {{key: true}}"]
+    if unit.rows < 2:
+        return [f"{says}needs two rows or more of a unit"]
+    column = next((one for one in columns if one.name == order), None)
+    if column is None:
+        return [f"{says}is not declared in columns"]
+    if column not in stated.modelled:
+        return [f"{says}is computed from other columns; name one that is not"]
+    wrong = {
+        f"is {column.type}: time is a number, a date, a time or an ordinal column": column.type
+        in ("nominal", "boolean"),
+        "is nullable: a row without a time has no place": column.nullable,
+        "is of: unit: time is a row's own": column.of == "unit",
+        "is the label of the strata": order == strata,
+        "is determined by another column": order in [determined for _, determined in stated.looked_up],
+        "is in a rule with other columns, which rows in their order would break": order in stated.bound,
+    }
+    return [says + why for why, found in wrong.items() if found]
 
 
 def _of_unit_faults(columns: Sequence[Column], restored: bool, stated: Stated) -> list[tuple[str, str]]:

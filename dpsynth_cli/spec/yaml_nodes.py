@@ -238,3 +238,13 @@ def _written(node: Node) -> str:
         pairs = list(node.entries.items())[:30]
         return "{" + ", ".join(f"{key}: {_written(entry.node)}" for key, entry in pairs) + "}"
     return "…"
+
+
+def places_of(tree: Keys) -> dict[str, str]:
+    """Where each key of the first two levels was written."""
+    places = {}
+    for key, (place, node) in tree.entries.items():
+        places[key] = str(place)
+        for inside, entry in node.entries.items() if isinstance(node, Keys) else ():
+            places[dotted(key, inside)] = str(entry.place)
+    return places

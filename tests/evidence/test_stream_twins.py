@@ -27,9 +27,9 @@ BUDGETS = {
 def priced_anew(one_pair):
     """One pair of tables, and prices that are worked out anew."""
     one_pair(0)
-    release_prices._priced.cache_clear()
+    release_prices.charge_over.cache_clear()
     yield
-    release_prices._priced.cache_clear()
+    release_prices.charge_over.cache_clear()
 
 
 def part_of_claim(budget: str, relation: str = "add_remove") -> float:

@@ -110,7 +110,7 @@ def test_the_worst_run_tells_97_percent_of_the_claim_and_never_more(monkeypatch,
     assert within_claim(found.loss, budget(delta))
 
 
-UNITS = [case for case in EVERY if case[0] != "online"]  # a stream protects rows
+UNITS = [case for case in EVERY if case[0] != "online" or case[1:] == ("add_remove", None)]  # 128 pushes each
 
 
 @pytest.mark.parametrize(("name", "relation", "delta"), UNITS)
@@ -146,7 +146,7 @@ def test_transcripts_prove_90_percent_of_every_claim_and_never_more_than_it(name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "relation", "delta"), UNITS)
+@pytest.mark.parametrize(("name", "relation", "delta"), EVERY)
 def test_transcripts_prove_90_percent_of_every_claim_for_units(name, relation, delta):
     assert 0.9 <= proved(name, relation, delta, 400_000, unit_rows=3) <= 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsynth_cli.numeric.conditional import Target, added, fitted, multiplied
+from dpsynth_cli.numeric.conditional import Target, added, fitted, picked
 
 
 def rows(seed: int, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -31,8 +31,10 @@ def test_the_law_behind_the_tables_is_found():
     assert np.abs(there - second.counts).max() < 0.01 * len(second.index)
     a, b = rows(1)
     _, same = targets(a, b)
-    new = multiplied(np.full_like(same, 1 / 3), [(a, first.group), (b, second.group)], factors)
-    assert np.abs(new - same).max() < 0.01
+    tables = [factor / factor.max(axis=1, keepdims=True) for factor in factors]
+    v = picked(tables, [a, b], np.random.default_rng(0).random(len(a)))
+    for value in range(3):
+        assert abs((v == value).mean() - same[:, value].mean()) < 0.02
 
 
 def test_the_last_table_is_exact_and_what_it_leaves_empty_stays_empty():
@@ -52,39 +54,34 @@ def test_a_coarser_table_leaves_what_is_inside_its_cells_as_it_was():
     assert np.allclose(found[0], [0.2, 0.6, 0.2])
 
 
-def test_a_row_that_nothing_is_left_for_falls_back_to_its_start():
-    start = np.array([[1.0, 0.0], [0.5, 0.5]])
-    p = multiplied(start, [(np.zeros(2, int), np.arange(2))], [np.array([[0.0, 5.0]])])
-    assert p.tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    # A factor that leaves a row nothing is left out; those after it count.
-    more = [(np.zeros(2, int), np.arange(2))] * 2
-    p = multiplied(np.array([[1.0, 0.0], [0.5, 0.5]]), more, [np.array([[0.0, 5.0]]), np.array([[3.0, 1.0]])])
-    assert p.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+def test_a_table_that_leaves_a_row_nothing_is_left_out_and_those_after_it_count():
+    first = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.5]])
+    never, last = np.array([[0.0, 1.0, 1.0]]), np.array([[1.0, 1.0, 0.0]])
+    row, same = np.array([0, 1]), np.zeros(2, int)
+    for u in (0.0, 0.5, 0.999):
+        assert picked([first, never, last], [row, same, same], np.full(2, u)).tolist() == [0, 1]
 
 
-def test_rows_are_the_same_in_any_batch():
+def test_rows_are_the_same_in_any_batch_and_by_their_products():
     rng = np.random.default_rng(3)
-    index, law = rng.integers(0, 40, 9000), rng.random((40, 50))
-    factors = [rng.random((40, 50)) for _ in range(3)]
-    cells = [(rng.integers(0, 40, 9000), np.arange(50)) for _ in factors]
-    whole = multiplied(law[index], cells, factors)
+    tables = [rng.random((40, 50)).astype(np.float32) for _ in range(4)]
+    indices = [rng.integers(0, 40, 9000) for _ in tables]
+    u = rng.random(9000)
+    whole = picked(tables, indices, u)
     some = slice(4000, 4100)
-    part = multiplied(law[index[some]], [(own[some], group) for own, group in cells], factors)
-    assert np.array_equal(whole[some], part)
-    due = law[index] * factors[0][cells[0][0]] * factors[1][cells[1][0]] * factors[2][cells[2][0]]
-    assert np.allclose(whole, due / due.sum(axis=1, keepdims=True))
+    assert np.array_equal(whole[some], picked(tables, [index[some] for index in indices], u[some]))
+    p = np.prod([table[index] for table, index in zip(tables, indices, strict=True)], axis=0)
+    due = (np.cumsum(p, axis=1) <= (u * p.sum(axis=1))[:, None]).sum(axis=1)
+    assert (whole == due).mean() > 0.999
 
 
-def test_factors_of_many_tables_neither_overflow_nor_vanish():
-    """60 tables that each say the same, in all but one row far from even: a product of 1e420."""
-    index, cells = np.array([0, 0, 1]), 60
-    start = np.full((3, 2), 0.5)
-    factor = np.array([[1e7, 1e-7], [2.0, 1.0]])
-    with np.errstate(all="raise", under="ignore"):
-        found = multiplied(start, [(index, np.arange(2))] * cells, [factor] * cells)
-    assert np.allclose(found[:2], [1.0, 0.0])
-    assert np.allclose(found.sum(axis=1), 1.0)
-    assert found[2, 0] > 0.999
+def test_products_of_many_tables_do_not_vanish():
+    """60 tables that each say the same, far from even: a product of 1e-420."""
+    tables = [np.array([[1.0, 1e-7], [1e-7, 1.0]], np.float32)] * 59 + [
+        np.array([[1e-7, 1e-7]] * 2, np.float32)
+    ]
+    row = np.array([0, 1, 1])
+    assert picked(tables, [row] * 60, np.full(3, 0.999)).tolist() == [0, 1, 1]
 
 
 def test_tables_that_rows_cannot_have_do_not_make_them_grow_without_end():

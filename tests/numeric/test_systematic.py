@@ -24,17 +24,19 @@ def test_a_cell_of_no_mass_is_never_drawn():
     many /= many.sum(axis=1, keepdims=True)
     for p in (few, many):
         for u in (0.0, 0.5, 1 - 1e-16):
-            v = chosen(p, np.full(len(p), u))
-            assert (p[np.arange(len(p)), v] > 0).all()
+            for kind in (np.float64, np.float32):
+                v = chosen(p.astype(kind), np.full(len(p), u))
+                assert (p[np.arange(len(p)), v] > 0).all()
 
 
 def test_the_cell_is_where_the_sum_of_the_distribution_passes_the_number():
     rng = np.random.default_rng(1)
-    for cells in (1, 2, 8, 9, 130):
+    for cells in (1, 2, 8, 16, 17, 130):
         p = rng.dirichlet(np.ones(cells), 3000)
         u = rng.random(3000)
         due = (np.cumsum(p, axis=1) <= u[:, None]).sum(axis=1).clip(max=cells - 1)
-        assert np.array_equal(chosen(p, u), due)
+        assert (chosen(p, u) != due).sum() <= 1  # where a sum is the number but for rounding
+        assert (chosen(7 * p, u) != due).sum() <= 1
 
 
 def test_rows_are_sorted_by_keys_of_any_size_and_mixed_where_they_tie():

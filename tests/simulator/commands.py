@@ -30,6 +30,8 @@ from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed
+from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.sums.tally import Tally
 from tests.simulator.machine import NAMES, Machine
@@ -56,10 +58,10 @@ columns:
 
 
 @cache
-def specs() -> tuple[Spec, ...]:
+def specs(stream: str = "online") -> tuple[Spec, ...]:
     """Two outputs in one folder, one in a folder of its day, and a stream."""
     wanted = [(Path(output).stem, output, "marginals") for output in OUTPUTS]
-    wanted.append(("stream", f"{OUT}/s.csv", "online"))
+    wanted.append(("stream", f"{OUT}/s.csv", stream))
     made = []
     with TemporaryDirectory() as folder:
         for name, output, mechanism in wanted:
@@ -93,6 +95,15 @@ class NoRows:
 
 def _no_sums(scan: Any, omega: Any, questions: Any, *more: Any) -> tuple[list[Any], int]:
     return Tally(questions, omega).sums(), 0
+
+
+def _three_rows(scan: Any, spec: Spec, state: Any, *more: Any) -> Any:
+    """What a push reads."""
+    if spec.params.algorithm != "joint":
+        return Leaves(np.array([1]), np.array([3]))
+    rows = CodedRows({"smoker": np.ones(3, np.int64)}, np.ones(3, np.int64))
+    questions = Epoch.of_parts(*state.counters).questions if state.counters else []
+    return Summed(3, rows.sums(questions, spec.domain)) if questions else rows
 
 
 class Seen:
@@ -142,8 +153,8 @@ def simulated(machine: Machine, seen: Seen, seed: int) -> Iterator[None]:
     luck = random.Random(seed)
     open_curator, advance = releases.open_curator, streams.advance
 
-    def watched(rows: Any, bill: Any, source: Any, journal: Any) -> Asking:
-        ask = open_curator(Watched(rows, journal.release_id, seen), bill, source, journal)
+    def watched(rows: Any, bill: Any, source: Any, journal: Any, *more: Any) -> Asking:
+        ask = open_curator(Watched(rows, journal.release_id, seen), bill, source, journal, *more)
         numbers = count()
 
         def answer(questions: Sequence[Any]) -> list[Any]:
@@ -166,7 +177,7 @@ def simulated(machine: Machine, seen: Seen, seed: int) -> Iterator[None]:
         (releases, "_opened", lambda spec: NoRows(spec.domain.columns)),
         (releases, "open_curator", watched),
         (streams, "open_scan", lambda batch, columns, csv: NoRows(columns)),
-        (streams, "read_batch", lambda *words: Leaves(np.array([1]), np.array([3]))),
+        (streams, "read_batch", _three_rows),
         (streams, "declared_dataset", lambda batch: None),
         (streams, "advance", advanced),
         (curator, "noise_for", noise),

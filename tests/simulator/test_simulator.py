@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from tests.simulator import commands
 from tests.simulator.commands import simulated
 from tests.simulator.faults import FAULTS
 from tests.simulator.invariants import INVARIANTS
@@ -17,11 +18,20 @@ from tests.simulator.world import World
 
 PIECES = 20
 QUICK, MANY = 10_000, 1_000_000  # schedules: about 8 ms of processor time each
+TABLES = 100  # schedules with streams of tables, which take longer
 
 
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_no_schedule_breaks_an_invariant(piece):
     failure = first_failure(range(piece, QUICK, PIECES))
+    assert failure is None, f"\n{failure}"
+
+
+def test_no_schedule_of_a_stream_of_tables_breaks_an_invariant(monkeypatch):
+    """Whose state has counters of its own, and whose pushes choose tables."""
+    tables = commands.specs("online, algorithm: joint")
+    monkeypatch.setattr(commands, "specs", lambda: tables)
+    failure = first_failure(range(TABLES))
     assert failure is None, f"\n{failure}"
 
 
@@ -60,6 +70,11 @@ ONCE_FAILED = {
     ),
     "a folder that could not be synced had no words": Schedule(
         1, ((("init", False),), (("push", "1"),)), (Event(1, 17, "sync fails", 3),)
+    ),
+    "a stream was given up while its snapshot was half in place": Schedule(
+        3,
+        ((("init", False), ("push", "1"), ("publish",)), (("init", True),)),
+        (Event(0, 106, "sync fails", 1),),
     ),
 }
 

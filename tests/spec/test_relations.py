@@ -163,7 +163,7 @@ def _plain(document):
          "itself; name a column that is not missing with another"),
         ("rules: {determines: {kind: hour}}",
          "line 15: rules.determines.kind must be columns with tables such "
-         "as {education: {education_num: {Bachelors: 13, Masters: 14}}}"),
+         "as {education: {education_num: {Bachelors: 13, Masters: 14}}}, or private in place of a table"),
         ("rules: {determines: {kind: {huor: {a: 1}}}}",
          "line 15: rules.determines.kind.huor is not a declared "
          "column (did you mean hour?)"),

@@ -19,7 +19,8 @@ from dpsynth_cli.evidence import empirical, neighbours
 from dpsynth_cli.evidence.empirical import audit
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question
 from dpsynth_cli.release.imagine import imagine
 from dpsynth_cli.release.predict import predict
 from dpsynth_cli.release.transcript import PartialTranscript, Transcript, about, load

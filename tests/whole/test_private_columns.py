@@ -115,6 +115,32 @@ def test_what_was_found_is_in_the_public_audit_and_follows_from_the_transcript(
     assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
+def test_private_bounds_lie_on_the_grid_that_is_stated(dpsynth, tmp_path):
+    """Values are on it, whatever bounds were found; a grid of too many values is left out."""
+    write(tmp_path, "joint", more=", delta: 1e-6")
+    text = (tmp_path / "spec.yaml").read_text()
+    for column, grid in (
+        ("income: {type: continuous,", "decimals: 1,"),
+        ("year: {type: integer,", "step: 5,"),
+        ("seen: {type: date,", "step: 7d,"),
+    ):
+        text = text.replace(column, f"{column} {grid}")
+    (tmp_path / "spec.yaml").write_text(text)
+    ran = dpsynth("release", "spec.yaml")
+    assert ran.code == 0, ran.err
+    made, found = (
+        pd.read_csv(tmp_path / "out/people.csv", dtype={"income": str}),
+        audit(tmp_path)["found"]["columns"],
+    )
+    assert made["income"].str.fullmatch(r"[0-9]+\.[0-9]").all()
+    assert (made["year"].dropna() % 5 == 0).all()
+    first = pd.Timestamp(found["seen"]["bounds"][0])
+    assert ((pd.to_datetime(made["seen"]) - first).dt.days % 7 == 0).all()
+    assert (found["income"]["decimals"], found["year"]["step"], found["seen"]["step"]) == (1, 5, "7d")
+    assert dpsynth("verify", "out/people.audit.json").code == 0
+    assert dpsynth("check", "spec.yaml", "--runs", "0").code == 0
+
+
 def test_samples_reports_records_and_evaluations_know_what_was_found(dpsynth, tmp_path):
     write(tmp_path)
     assert dpsynth("release", "spec.yaml").code == 0
@@ -239,7 +265,11 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (", candidates: [AMS, BER, LHR, FRA]", "", "Labels that nobody has listed are not looked for"),
+        (
+            ", candidates: [AMS, BER, LHR, FRA]",
+            "",
+            "privacy.delta is not stated, but labels of city are looked for among cells",
+        ),
         (", other: elsewhere", "", "state other: LABEL, or nullable: true"),
         ("add_remove}", "add_remove, search: 0.7}", "is more than half of the budget"),
         (
@@ -255,7 +285,7 @@ def refused(dpsynth, tmp_path, old: str, new: str) -> str:
         ),
         (
             "income: {type: continuous,",
-            "income: {type: continuous, step: 0.01,",
+            "income: {type: continuous, scale: asinh,",
             "is stated, but the bounds are private: it needs bounds; state them",
         ),
         (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dpsynth_cli.release.stream_step import read_batch
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger
-from dpsynth_cli.trusted.stream.step import read_batch
 
 SECONDS = 4  # that the attacker allows for each step
 SALTS = ("", "0" * 32, "f" * 32)

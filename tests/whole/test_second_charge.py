@@ -412,6 +412,22 @@ def test_start_over_gives_the_old_stream_up_in_so_many_words(dpsynth, stream):
     assert dpsynth("stream", "push", "stream.yaml", "day.csv", "--batch-id", "1").code == 0
 
 
+def test_a_stream_is_not_given_up_while_its_snapshot_is_half_in_place(dpsynth, stream, tmp_path):
+    assert dpsynth("stream", "publish", "stream.yaml").code == 0
+    output = next(tmp_path.rglob("*.transcript.arrow")).with_name("visits.csv")
+    output.unlink()
+    ran = dpsynth("stream", "init", "stream.yaml", "--start-over")
+    assert ran.code == 2
+    assert ran.err == (
+        "Error: the files of out/visits.csv are not of one snapshot: its publishing was cut off.\n"
+        "Nothing was charged. Finish it with: dpsynth stream publish SPEC. If the stream's state is lost, "
+        "move those files away.\n"
+    )
+    assert charges(dpsynth) == 1
+    assert dpsynth("stream", "publish", "stream.yaml").code == 0
+    assert dpsynth("stream", "init", "stream.yaml", "--start-over").code == 0
+
+
 def test_starting_over_before_a_row_was_read_costs_once_and_too_little_budget_changes_nothing(
     dpsynth, tmp_path
 ):

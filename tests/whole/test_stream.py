@@ -25,7 +25,7 @@ from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream import state
 from dpsynth_cli.trusted.stream.state import StreamState
-from dpsynth_cli.trusted.stream.step import read_batch
+from dpsynth_cli.trusted.stream.step import read_leaves
 from tests.conftest import ROOT
 
 EVERY_PUSH = "releases_per_doubling: 10000"
@@ -408,7 +408,7 @@ def test_a_state_has_at_most_16_bytes_for_each_cell_that_is_alive(visits, tmp_pa
     the blocks are a few kB more."""
     visits(more=EVERY_PUSH, delta=delta, rows=1000)
     spec = load_spec(str(tmp_path / "spec.yaml"))
-    rows = read_batch(
+    rows = read_leaves(
         open_scan(str(tmp_path / "day_9.csv"), spec.domain.columns, spec.csv), stream_step.stream_of(spec)
     )
     state = StreamState("0" * 32, "0" * 64, {}, 0)
@@ -612,7 +612,7 @@ def test_killed_between_any_two_steps_every_batch_counts_once_and_no_noise_is_re
     assert finished(tmp_path) == expected
 
 
-@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse"])
+@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse", "algorithm: joint"])
 def test_a_killed_push_under_real_noise_publishes_one_noise_only(visits, tmp_path, more):
     visits("1.0", more=more, hint=100)
     watched = Watched(tmp_path)

@@ -208,7 +208,7 @@ def test_sparse_counting_has_no_windows(dpsynth, started):
     started(neighbours="replace_one", delta="", more=", algorithm: sparse, arrivals: public")
     push(dpsynth, 1)
     ran = dpsynth("stream", "publish", "spec.yaml", "--last-days", 3)
-    assert (ran.code, "knows everything so far only" in ran.err) == (2, True)
+    assert (ran.code, "has snapshots of everything so far only" in ran.err) == (2, True)
 
 
 # --- what to watch -----------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def test_neighbours_by_a_whole_unit_with_the_same_answers_release_the_same(
 def test_a_release_that_does_not_truncate_is_seen(dpsynth, visits, tmp_path, monkeypatch):
     path = visits()
     data = path.read_bytes()
-    monkeypatch.setattr(unit_rows, "_least", lambda records, k: np.arange(len(records)))
+    monkeypatch.setattr(unit_rows, "least", lambda records, k: np.arange(len(records)))
     path.write_bytes(data + unit_of("99,M,c"))
     first, _ = released(dpsynth, monkeypatch, tmp_path)
     path.write_bytes(data)
@@ -244,7 +244,6 @@ def test_the_guarantee_speaks_of_units_everywhere(dpsynth, visits, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (["mechanism.name=online"], "privacy.unit is stated, but online releases a stream"),
         (
             ["mechanism.name=factor", "mechanism.release=rows", "privacy.neighbours=replace_one"],
             "no privacy.unit",
@@ -420,6 +419,17 @@ def test_columns_of_a_unit_that_cannot_be_kept_are_refused(dpsynth, visits, chan
     ran = dpsynth("check", "spec.yaml", "--set", change)
     assert ran.code == 2
     assert said in ran.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["{column: pid, rows: 0}", "{column: pid}", "7", "{column: pid, rows: 3, of: x}"]
+)
+def test_a_wrong_unit_is_one_mistake(dpsynth, visits, wrong):
+    visits(again=True)
+    ran = dpsynth("check", "spec.yaml", "--set", f"privacy.unit={wrong}")
+    assert ran.code == 2
+    assert "privacy.unit" in ran.err
+    assert "of: unit, which needs" not in ran.err
 
 
 def test_check_simulates_a_release_with_units(dpsynth, visits):

@@ -14,7 +14,13 @@ CURRENCIES = {
     "rho": "With a delta, costs are counted in rho, the currency of Gaussian noise, in which they add up; "
     "all of it together is the epsilon and delta of the guarantee.",
 }
-NOT_ROWS = ("Moments", "CellSums", "RowScores", "UnitSizes")  # questions whose noise is in units of their own
+NOT_ROWS = (
+    "Moments",
+    "CellSums",
+    "RowScores",
+    "UnitSizes",
+    "UnitPairs",
+)  # questions whose noise is in units of their own
 
 
 def budget(audit: Mapping[str, Any]) -> str:

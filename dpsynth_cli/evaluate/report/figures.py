@@ -8,15 +8,15 @@ from typing import Any
 from dpsynth_cli.evaluate.lines import lines, used
 from dpsynth_cli.evaluate.report.markup import paragraph, section, table, text
 from dpsynth_cli.evaluate.report.units import number
-from dpsynth_cli.release.audit import LIPSCHITZ, bound_words
+from dpsynth_cli.release.audit import LIPSCHITZ, bound_sentence
 
 
 def figures(audit: Mapping[str, Any]) -> str:
     """The metrics with their references; on the public page only what follows from no data."""
     bounds = [
         paragraph(
-            f"A bound on the expected W1 (largest coordinate, unit cube) of {line['of']}: "
-            f"{bound_words(line['w1'])}. It holds for every table, and is no measurement: {LIPSCHITZ}.",
+            f"A bound, no measurement: {bound_sentence({'of_answers': False} | line)} What it means: "
+            f"{LIPSCHITZ}.",
             "small",
         )
         for line in audit.get("error_bounds", ())

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsynth_cli.evaluate.report.markup import few, items, paragraph, percent, section, table
 from dpsynth_cli.mechanisms.registry import mechanisms
+from dpsynth_cli.release.audit import kept_of_a_unit
 
 BELIEFS = (0.01, 0.1, 0.5)
 LITTLE, CLEAR = 0.05, 0.5  # found by an attacker who is wrong about 1 in 100
@@ -21,7 +22,8 @@ def guarantee(audit: Mapping[str, Any]) -> str:
         return section("guarantee", "The guarantee", stated)
     where = "in any push" if _stream(audit) else "in the table"
     column = promised.get("unit_column")
-    who = "one row" if column is None else f"one {column}, with all its rows,"
+    own = f"all its rows of one {promised['unit_per']}" if "unit_per" in promised else "all its rows"
+    who = "one row" if column is None else f"one {column}, with {own},"
     others = "every other row" if column is None else "the rows of all others"
     plain = f"In plain words: somebody suspects that {who} was {where}. They know {others}, see "
     plain += f"{_seen(audit)}, and have all the time and computers of the world."
@@ -136,6 +138,7 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         "Names, bounds and categories of columns were declared or paid for, never taken from the data "
         "unnoticed.",
     ]
+    of_one_day = " that were pushed on one day" if "unit_per" in promised else ""
     does_not = [
         *(
             [
@@ -147,9 +150,9 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         ),
         *(
             [
-                f"It protects all rows with the same {promised['unit_column']}. Somebody whose rows have "
-                f"several of them has less; and of each at most {promised['unit_rows']} rows were used, so "
-                "that who has more counts for fewer."
+                f"It protects all rows with the same {promised['unit_column']}{of_one_day}. Somebody "
+                f"whose rows have several of them has less; and of each at most {kept_of_a_unit(promised)} "
+                "were used, so that who has more counts for fewer."
             ]
             if "unit_column" in promised
             else []

@@ -210,4 +210,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "marginals": 0.3, "gram": 0.68, "scores": 0.5},
     fits=fits,
+    printed={"release": "rows"},
 )

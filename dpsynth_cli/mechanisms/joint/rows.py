@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint.chain import Chain, Owed
+from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.frame import Frame, without_impossible
 from dpsynth_cli.mechanisms.joint.model import classes_of
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.questions import Block, Ints
 
-BLOCK = 2**16  # rows
-SWEEPS = 8  # of exchanges, at most
-WORK = 3e8  # rows times pairs of columns that exchanges may touch in a block
+BLOCKS = 16  # of an output, if each has between
+LEAST, MOST = 2**10, 2**16  # rows
 
 
 def drawing(
@@ -27,24 +26,17 @@ def drawing(
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         if not rows:
             return
-        sweeps = _sweeps(rows, len(frame.ladders))
-        owed: Owed = {}
-        for counts in portions(whole(frame.totals, rows, rng), rng, BLOCK):
+        feedback = chain.feedback()
+        block = min(MOST, max(LEAST, -(-rows // BLOCKS)))
+        for counts in portions(whole(frame.totals, rows, rng), rng, block):
             classes = classes_of(counts)
             if not len(classes):
                 continue
-            cells = chain.draw(classes, sweeps, rng, owed)
+            cells = chain.draw(classes, feedback, rng)
             cells = without_impossible(frame, omega, rules, classes, cells, rng)
             yield _block(omega, frame, classes, cells, rng)
 
     return draw
-
-
-def _sweeps(rows: int, d: int) -> int:
-    """Exchanges of a block: many blocks need few, because what one has too many the next has too few."""
-    block = min(rows, BLOCK)
-    most = min(SWEEPS * block / rows, WORK / (block * d * d / 2))
-    return max(1, int(most))
 
 
 def _block(omega: Domain, frame: Frame, classes: Ints, cells: Ints, rng: np.random.Generator) -> Block:

@@ -24,9 +24,6 @@ class Factor:
     counts: Floats
     fit: Floats
 
-    def index(self, frame: Frame, classes: Ints, cells: Ints) -> Ints:
-        return cells_of(frame, classes, cells, self.others, self.levels)
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -57,13 +54,24 @@ class Step:
         return np.asarray(given[:, own.group] * inside)
 
 
-def cells_of(frame: Frame, classes: Ints, cells: Ints, columns: Sequence[int], levels: Sequence[int]) -> Ints:
-    """The number of each row's cell in a table of these columns: the class first."""
-    index = classes
-    for i, level in zip(columns, levels, strict=True):
-        own = frame.ladders[i]
-        index = index * own.size(level) + own.levels[level][cells[i]]
-    return index
+class Rows:
+    """Rows that are being drawn: the class of each, and the finest cells of the columns so far."""
+
+    def __init__(self, frame: Frame, classes: Ints) -> None:
+        self.classes, self.cells = classes, np.zeros((len(frame.ladders), len(classes)), np.int64)
+        self._frame, self._known = frame, dict[tuple[int, int], Ints]()
+
+    def index(self, columns: Sequence[int], levels: Sequence[int]) -> Ints:
+        """The number of each row's cell in a table of these columns: the class first."""
+        index = self.classes
+        for i, level in zip(columns, levels, strict=True):
+            index = index * self._frame.ladders[i].size(level) + self._cell(i, level)
+        return index
+
+    def _cell(self, i: int, level: int) -> Ints:
+        if (i, level) not in self._known:
+            self._known[i, level] = self._frame.ladders[i].levels[level].take(self.cells[i])
+        return self._known[i, level]
 
 
 def step_of(

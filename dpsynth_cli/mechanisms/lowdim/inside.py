@@ -9,22 +9,25 @@ lattice of cubes and the closest measure in linf, as in `psmm.py` (E3, E5-E8).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.psmm.guarantee import DRAWS, mean_off
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice
+from dpsynth_cli.numeric.moved_rows import ABSOLUTE, Moved, moved_rows
 from dpsynth_cli.numeric.partition import along
 from dpsynth_cli.numeric.projection import BITS, cubes, halvings, reach, rounded
 from dpsynth_cli.numeric.spectrum import Axes
 from dpsynth_cli.numeric.transport import closest, effort
-from dpsynth_cli.questions import Affine, Ask, CellCounts, Cells, Floats, Question
+from dpsynth_cli.questions import Affine, Answer, Ask, CellCounts, Cells, Floats, Question
 from dpsynth_cli.shares import divide
 
 MOST_AXES = 6  # that are counted, if the spec does not say
@@ -47,14 +50,23 @@ class Box:
     def widths(self) -> Floats:
         return self.high - self.low
 
+    def diameter(self, widths: Floats) -> float:
+        """Of a cell with these sides, in the largest coordinate."""
+        return float((np.abs(self.vectors) @ widths).max(initial=0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """How many rows each cell has, its lower corner (cells x axes) and how wide it is along each axis."""
+    """How many rows each cell has, its lower corner (cells x axes) and how wide it is along each axis. By the
+    noisy counts: by how many rows all together are off at most, on average, and how far rows have to be moved
+    if so many are drawn for each of the mass."""
 
     mass: Floats
     corner: Floats
     width: Floats
+    rows_off: float = 0.0
+    seconds: float = 0.0  # that it takes to say so, at worst
+    moved: Callable[[float], Moved] = field(default=lambda drawn: Moved(0.0, 0.0, 0), repr=False)
 
 
 def box(found: Axes, mean: Floats, dimension: int | None, strength: float = 1.0) -> Box:
@@ -86,7 +98,7 @@ def counted(variances: Floats, widths: Floats, strength: float) -> int:
 
 def strength(ask: Ask, omega: Domain, share: Fraction, classes: int) -> float:
     """The epsilon of Laplace noise as large as that of one count."""
-    return math.sqrt(2) / max(ask.sd(_question(omega, [Cells(())] * classes, share)), 0.1)
+    return math.sqrt(2) / max(ask.sd(question(omega, [Cells(())] * classes, share)), 0.1)
 
 
 def measures(
@@ -119,8 +131,8 @@ def _by_tree(
     weights = [(0.8 if d == 1 else 1.0) ** i for i in range(count)]
     questions = []
     for j, own in zip(levels, divide(share, weights), strict=True):
-        cells = [_halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
-        questions.append(_question(omega, cells, own))
+        cells = [halved(omega, b, order[:j], bits) for b, order in zip(boxes, orders, strict=True)]
+        questions.append(question(omega, cells, own))
     answers = ask(questions)
 
     # Consistency: least squares upwards, then each parent divided between its children.
@@ -137,8 +149,25 @@ def _by_tree(
         total = max(0.0, best_total([(float(sizes.rows[k]), sizes.variance), root]))
         mass = descend(total, estimates, spread, everywhere, posterior)
         place = [along(order, axis) for axis in range(len(part.widths))]
-        found.append(_measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))]))
+        made = measure(part, mass, place, [2 ** order.count(a) for a in range(len(place))])
+        moved = partial(moved_rows, estimates, spread, mass, _diameters(part, order))
+        found.append(replace(made, rows_off=_rows_off(part, total, root), moved=moved))
     return found
+
+
+def _diameters(box: Box, order: tuple[int, ...]) -> list[Floats]:
+    """By level, that of each of its cells."""
+    halved = [[order[:level].count(a) for a in range(len(box.widths))] for level in range(len(order) + 1)]
+    return [
+        np.full(1 << level, box.diameter(box.widths / 2.0 ** np.array(times)))
+        for level, times in enumerate(halved)
+    ]
+
+
+def _rows_off(box: Box, total: float, estimate: tuple[float, float]) -> float:
+    """How many rows too many or too few, if counts say so many, with this variance; times their distance."""
+    off = abs(total - estimate[0]) + ABSOLUTE * math.sqrt(estimate[1])
+    return off * max(1.0, box.diameter(box.widths))
 
 
 def _by_lattice(
@@ -149,37 +178,56 @@ def _by_lattice(
     for n, part in zip(sizes.rows.tolist(), boxes, strict=True):
         most = max(1.0, n * min(1.0, epsilon / (8 if len(part.widths) < 3 else 4)))
         shape = cubes(part.widths, most) if len(part.widths) else ()
-        while effort(_lattice(shape))[0] * len(boxes) > SECONDS:
+        while effort(lattice(shape))[0] * len(boxes) > SECONDS:
             most /= 2
             shape = cubes(part.widths, most)
         shapes.append(shape)
-    cells = [_divided(omega, b, shape, bits) for b, shape in zip(boxes, shapes, strict=True)]
-    answer = ask([_question(omega, cells, share)])[0]
+    cells = [divided(omega, b, shape, bits) for b, shape in zip(boxes, shapes, strict=True)]
+    answer = ask([question(omega, cells, share)])[0]
     found = []
     for k, (part, shape, nu) in enumerate(zip(boxes, shapes, answer.blocks, strict=True)):
         own = (float(nu.sum()), answer.sd**2 * len(nu))
         total = max(0, round(best_total([(float(sizes.rows[k]), sizes.variance), own])))
-        mass = closest(nu, total, _lattice(shape)).counts.astype(np.float64)
+        nearest = closest(nu, total, lattice(shape))
+        mass = nearest.counts.astype(np.float64)
         place = np.unravel_index(np.arange(len(mass)), shape) if shape else ()
-        found.append(_measure(part, mass, list(place), list(shape)))
+        made = measure(part, mass, list(place), list(shape))
+        side = part.diameter(made.width)
+        moved = partial(_moved_on, lattice(shape), nearest.distance, answer, mass, side)
+        seconds = DRAWS[0] * effort(lattice(shape))[0]
+        off = _rows_off(part, total, own)
+        found.append(replace(made, rows_off=off, seconds=seconds, moved=moved))
     return found
 
 
-def _lattice(shape: tuple[int, ...]) -> Lattice:
+def _moved_on(
+    lattice: Lattice, distance: float, answer: Answer, mass: Floats, side: float, drawn: float
+) -> Moved:
+    """By what the noise of the counts is worth, and how far the closest measure is from them; cells are so
+    far apart as they are wide."""
+    due = mass * drawn
+    rounding = (
+        float(((due - np.floor(due)) * (np.ceil(due) - due)).sum()) / drawn * max(lattice.shape, default=1)
+    )
+    off = mean_off(lattice, answer.noise, answer.sd, 0.0, np.random.default_rng(0)) * lattice.side
+    return Moved(side * (distance + off + rounding), side * float(mass.sum()), 0)
+
+
+def lattice(shape: tuple[int, ...]) -> Lattice:
     return Lattice(tuple(Axis(k) for k in shape), max(shape, default=1))
 
 
-def _question(omega: Domain, cells: Sequence[Cells], share: Fraction) -> Question:
+def question(omega: Domain, cells: Sequence[Cells], share: Fraction) -> Question:
     each = tuple(cells) if omega.strata else cells[0]
     return Question("counts", CellCounts(each), share, omega.strata)
 
 
-def _halved(omega: Domain, box: Box, order: tuple[int, ...], bits: int) -> Cells:
+def halved(omega: Domain, box: Box, order: tuple[int, ...], bits: int) -> Cells:
     axes = [_affine(omega, box, a, 2 ** order.count(a), bits) for a in range(len(box.widths))]
     return Cells(tuple(axes), order)
 
 
-def _divided(omega: Domain, box: Box, shape: tuple[int, ...], bits: int) -> Cells:
+def divided(omega: Domain, box: Box, shape: tuple[int, ...], bits: int) -> Cells:
     return Cells(tuple(_affine(omega, box, a, k, bits) for a, k in enumerate(shape)))
 
 
@@ -193,7 +241,7 @@ def _affine(omega: Domain, box: Box, axis: int, cells: int, bits: int) -> Affine
     return Affine(tuple(c.name for c in omega.modelled), weights, edges, bits)
 
 
-def _measure(box: Box, mass: Floats, place: Sequence[np.ndarray], cells: Sequence[int]) -> Measure:
+def measure(box: Box, mass: Floats, place: Sequence[np.ndarray], cells: Sequence[int]) -> Measure:
     width = box.widths / np.array(cells, dtype=np.float64)
     corner = np.zeros((len(mass), len(width)))
     for a, index in enumerate(place):

@@ -21,7 +21,7 @@ or one-hot among the coordinates (`noisy_sums.py`), and one category is drawn by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -29,8 +29,9 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.lowdim import noisy_sums, pieces
+from dpsynth_cli.mechanisms.lowdim import guarantee, noisy_sums, pieces, printed
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
 from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures, strength
 from dpsynth_cli.mechanisms.lowdim.moments import moments
@@ -68,9 +69,16 @@ class Params:
         whole=False,
         auto=True,
     )
+    algorithm: str = parameter(
+        "practical",
+        "printed: the paper's own, in thirds, class by class, PMM or PSMM by its dimension (auto: 4)",
+        choices=("practical", "printed"),
+    )
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
+    if params.algorithm == "printed":
+        return printed.run(ask, omega, params.dimension)
     # n, by class. Sums are divided by it, so a public guess would not do.
     sizes, rest = sizes_and_rest(ask, replace(omega, rows_hint=None), split)
     plan = _plan(ask, omega, params, split, rest, np.maximum(1.0, sizes.rows))
@@ -91,6 +99,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # The measure inside it (Algorithms 4 and 5), or more of the mean if there is no subspace.
     boxes: list[Box] = []
+    bound: Callable[[int], Bound | None] = no_bound
     if plan.counts is not None and any(len(spread.found) for spread in found):
         epsilon = strength(ask, omega, plan.counts, len(found))
         boxes = [
@@ -99,6 +108,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         ]
         inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, noisy_sums.BITS)
         parts = [pieces.counted(omega, *each) for each in zip(inside, centres, found, boxes, strict=True)]
+        if guarantee.known(omega, params.clip):
+            second = answers.get("moments", answers.get("class moments"))
+            laplace = second is not None and second.noise == "discrete_laplace"
+            by_counts = guarantee.Counted(
+                omega, sums, "moments" in answers, laplace, centres, boxes, inside, parts
+            )
+            bound = partial(guarantee.expected_w1, by_counts)
     else:
         if plan.counts is not None:
             mean = plan.asked["mean"]
@@ -111,12 +127,12 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     # X'' = X' + mean, metric projection (Algorithm 1, E12).
     notes, facts = _account(plan, found, boxes, params)
     also = {"moments": partial(moments, omega, sizes.rows, centres, found)}
-    return Model(sizes.total, pieces.drawing(omega, parts, 1 - present), notes, facts, also)
+    return Model(sizes.total, pieces.drawing(omega, parts, 1 - present), notes, facts, also, bound)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns cannot be released so."""
-    problems = []
+    problems = printed.fits(omega, params.dimension) if params.algorithm == "printed" else []
     columns, d = len(omega.modelled), _coordinates(omega)
     if params.dimension is not None and params.dimension > d:
         also = f" ({d} coordinates)" if d > columns else ""
@@ -248,4 +264,5 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.05, "mean": 0.16, "moments": 0.39, "counts": 0.4},
     fits=fits,
+    printed={"algorithm": "printed"},
 )

@@ -13,8 +13,9 @@ Where this is not the printed algorithm (docs/privacy.md):
 - one-way marginals are asked by themselves and kept;
 - one draw for each attribute: one for each bit would give rows with no category or with two (E24).
 
-`parameters: paper` is the printed algorithm (`printed.py`), and `guarantee: groups` its Algorithm 1 without
-differential privacy, which is not done here but by the trusted core.
+`printed: true`, which is `parameters: paper`, is the printed algorithm (`printed.py`), and
+`guarantee: groups` its Algorithm 1 without differential privacy, which is not done here but by the
+trusted core.
 """
 
 from __future__ import annotations
@@ -273,5 +274,6 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "columns": 0.4, "gram": 0.2, "sums": 0.38},
     fits=fits,
+    printed={"parameters": "paper", "partition": "net"},
     private=lambda params: params.guarantee == "dp",
 )

@@ -20,13 +20,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.online import schedule
+from dpsynth_cli.mechanisms.online import guarantee, schedule
+from dpsynth_cli.mechanisms.online.fits import fits
 from dpsynth_cli.mechanisms.pmm import levels, pmm
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numeric import consistency
@@ -34,6 +36,9 @@ from dpsynth_cli.numeric.partition import turns
 from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Answer, Ask, CellCounts, Cells, Floats, Ints, Model, Question, Total
 from dpsynth_cli.shares import divide
+
+if TYPE_CHECKING:
+    from dpsynth_cli.mechanisms.online.tables import Plan
 
 FLATTEST = 4  # halvings of the tree of a stream with hardly an event
 SLACK = 2  # a level may be so much deeper than the events that are new would have it, and has a share
@@ -44,8 +49,9 @@ DEEPEST = 20  # of sparse counting, which keeps counters for every node
 @dataclass(frozen=True)
 class Params:
     algorithm: str = parameter(
-        "blocks", "running counts of everything so far, or the paper's sparse counting",
-        choices=("blocks", "sparse"),
+        "blocks", "running counts of a tree (up to five columns) or of the tables of `joint` (any number), "
+        "or the paper's sparse counting",
+        choices=("blocks", "joint", "sparse"),
     )  # fmt: skip
     releases_per_doubling: int = parameter(
         8, "R, releases while the clock doubles (it counts events if arrivals are public, else pushes); with "
@@ -138,8 +144,9 @@ def _tree_questions(columns: tuple[Column, ...], r: int, share: Fraction, new: i
     )
 
 
-def snapshot(counted: Counted, omega: Domain) -> Model:
-    """A synthetic table of everything so far: the levels of the tree made consistent."""
+def snapshot(counted: Counted, omega: Domain, seen: Mapping[int, float] | None = None) -> Model:
+    """A synthetic table of everything so far: the levels of the tree made consistent. `seen`: how many events
+    were seen how deep when they came, if it is known."""
     columns = omega.modelled
     tree = partition(columns, counted.r)
     room = tree.volumes(columns)
@@ -152,7 +159,11 @@ def snapshot(counted: Counted, omega: Domain) -> Model:
     noise = {
         str(j): round(v**0.5, 3) for j, v in enumerate(counted.variances) if counted.counts[j] is not None
     }
-    return Model(round(total), draw, facts={"depth": len(tree.order), "noise_by_level": noise})
+    facts = {"depth": len(tree.order), "noise_by_level": noise}
+    known = partial(
+        guarantee.running_by_answers, columns, counted.counts, counted.variances, mass, total, seen
+    )
+    return Model(round(total), draw, facts=facts, bound=known)
 
 
 def _divided(pair: consistency.Siblings) -> Floats:
@@ -164,10 +175,22 @@ def _divided(pair: consistency.Siblings) -> Floats:
     return consistency.clipped(pair) if len(pair.parent) < FEW else consistency.posterior(pair)
 
 
+# --- tables of mixed columns ---------------------------------------------------------------------------
+
+
+def epoch_plan(omega: Domain, split: Mapping[str, float]) -> Plan:
+    """What is public of an epoch of `algorithm: joint`."""
+    from dpsynth_cli.mechanisms.online.tables import plan_for  # takes long to import
+
+    return plan_for(omega, split["total"], split["counts"])
+
+
 # --- sparse counting ---------------------------------------------------------------------------------
 
 
-def sparse_snapshot(n: Mapping[int, Ints], total: int | None, omega: Domain) -> Model:
+def sparse_snapshot(
+    n: Mapping[int, Ints], total: int | None, omega: Domain, params: Params, epsilon: Fraction
+) -> Model:
     """Algorithm 12, consistency and output: n[j] are the private counts of level j.
 
     `total` is the public number of events; None where arrivals are private and level 0 is counted.
@@ -182,7 +205,29 @@ def sparse_snapshot(n: Mapping[int, Ints], total: int | None, omega: Domain) -> 
     if whole and r:
         estimates = consistency.as_counted(counts, room)
         mass = consistency.descend(whole, estimates, None, room, consistency.uniform)
-    return Model(whole, pmm.points([tree], [mass], [float(whole)], columns), facts={"depth": len(tree.order)})
+    known = no_bound
+    if total is not None and whole:
+        errors = _node_errors(whole, omega, params, epsilon)
+        known = partial(guarantee.sparse_by_answers, columns, whole, errors, n, mass)
+    draw = pmm.points([tree], [mass], [float(whole)], columns)
+    return Model(whole, draw, facts={"depth": len(tree.order)}, bound=known)
+
+
+def _node_errors(t: int, omega: Domain, params: Params, epsilon: Fraction) -> dict[int, guarantee.NodeError]:
+    columns, replaced = omega.modelled, omega.neighbours == "replace_one"
+    return guarantee.node_errors(
+        t, len(columns), sparse_depth(columns), epsilon, replaced, params.releases_per_doubling
+    )
+
+
+def bound(
+    omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
+) -> Bound | None:
+    """Theorem 5.1, of sparse counting after n events where their number is public."""
+    if params.algorithm != "sparse" or params.arrivals != "public":
+        return None
+    errors = _node_errors(round(n), omega, params, Fraction(str(epsilon)))
+    return guarantee.sparse_theorem(omega.modelled, round(n), errors)
 
 
 def sparse_depth(columns: tuple[Column, ...]) -> int:
@@ -206,6 +251,10 @@ def sparse_questions(r: int, omega: Domain, params: Params) -> list[Question]:
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     """What the first release asks: for `dpsynth check`. A stream is released by `dpsynth stream`."""
+    if params.algorithm == "joint":
+        from dpsynth_cli.mechanisms.online import tables
+
+        return tables.first_release(ask, epoch_plan(omega, split))
     if params.algorithm == "blocks":
         model = snapshot(ask_release(ask, omega, params, split), omega)
         notes = (
@@ -216,34 +265,18 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         r = (omega.rows_hint or 1).bit_length() - 1
         answers = ask(sparse_questions(r, omega, replace(params, arrivals="private")))
         levels = {(len(answer.values) - 1).bit_length(): answer.values for answer in answers}
-        model = sparse_snapshot(levels, None, omega)
+        model = sparse_snapshot(levels, None, omega, params, Fraction(1))
         notes = ("This is what an event pays; half of it goes into sparse counting, half into level ends.",)
     return Model(model.total, model.draw, notes, model.facts)
-
-
-def fits(omega: Domain, params: Params) -> list[str]:
-    problems = []
-    if not 1 <= len(omega.columns) <= 5:
-        problems.append(f"online takes 1 to 5 columns, not {len(omega.columns)}")
-    if omega.strata:
-        problems.append("online takes no strata: its tree has the label like any other column")
-    if params.arrivals == "public" and omega.neighbours != "replace_one":
-        problems.append(
-            "mechanism.arrivals is public, but adding or removing a row changes how many arrive; set "
-            "privacy.neighbours to replace_one, or arrivals to private"
-        )
-    if (params.algorithm, params.arrivals) == ("sparse", "private") and not omega.rows_hint:
-        problems.append(
-            "mechanism.algorithm is sparse and arrivals are private: its partition follows a public guess; "
-            "set rows_hint to the number of rows that a push usually has"
-        )
-    return problems
 
 
 MECHANISM = Mechanism(
     name="online",
     summary="snapshots of a stream for ever on one budget: a tree of running counts",
-    suits="1 to 5 columns that arrive over time: `dpsynth stream`, not `dpsynth release`",
+    suits=(
+        "a table that grows: `dpsynth stream`, not `dpsynth release`; 1 to 5 columns by a tree, more with "
+        "`algorithm: joint`"
+    ),
     citation=(
         "Y. He, R. Vershynin, Y. Zhu: Online Differentially Private Synthetic Data Generation. "
         "IEEE Transactions on Privacy 2024, Algorithms 10 to 12"
@@ -252,5 +285,7 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "counts": 0.98},
     fits=fits,
+    printed={"algorithm": "sparse"},
+    bound=bound,
     stream=True,
 )

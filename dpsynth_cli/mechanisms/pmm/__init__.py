@@ -2,6 +2,7 @@
 
 pmm         the mechanism
 levels      depth, measured levels, the paper's shares and its bound
+guarantee   a bound on W1 by the release's own counts
 quantiles   the copula transform: columns by private ranks
 """
 

@@ -10,8 +10,7 @@ Where this is not the printed algorithm (docs/privacy.md):
 - r follows a noisy n where n is private (E4); the upper bound belongs to the last cell (E9);
 - by default only every fourth level is measured, all levels are combined by weighted least squares from the
   leaves up, and from the root down a cell is split as its counts say where they tell more than the noise,
-  and in proportion to the volumes where they do not. `consistency: uniform, levels: all` is the paper's
-  algorithm.
+  and in proportion to the volumes where they do not. `printed: true` is the paper's algorithm.
 """
 
 from __future__ import annotations
@@ -20,19 +19,22 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.pmm import guarantee
 from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
 from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.pmm.tails import tails
-from dpsynth_cli.mechanisms.registry import Bound, Mechanism, parameter
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of, surely
 from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.numeric import consistency
-from dpsynth_cli.numeric.histogram import best_total
+from dpsynth_cli.numeric.histogram import best_total, best_variance
 from dpsynth_cli.numeric.partition import along, turns
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.numeric.scale import Scale
@@ -40,7 +42,6 @@ from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Flo
 from dpsynth_cli.shares import divide
 
 BLOCK_ROWS = 2**18  # of a block
-PRINTED = "the printed algorithm (Theorem 3.9), which consistency: uniform, levels: all is"
 
 
 @dataclass(frozen=True)
@@ -131,23 +132,27 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     answers = ask(questions)
 
     # Consistency: m_theta, children add up to their parent (Algorithm 3, or least squares).
-    masses, totals = [], []
+    masses, totals, counted = [], [], []
     for k, tree in enumerate(trees):
         r = len(tree.order)
         measured = [
             (round(fraction * r), answer.blocks[k], answer.sd**2)
             for fraction, answer in zip(fractions, answers, strict=True)
         ]
-        known = [(float(sizes.rows[k]), sizes.variance)] if math.isfinite(sizes.variance) else []
+        asked = [(float(sizes.rows[k]), sizes.variance)] if math.isfinite(sizes.variance) else []
         sums = [(float(counts.sum()), variance * len(counts)) for _, counts, variance in measured]
-        totals.append(max(0.0, best_total(known + sums)))
+        totals.append(max(0.0, best_total(asked + sums)))
         room = np.where(tails(tree.order, tree.scales, measured), 0.0, tree.volumes(columns))
-        masses.append(_consistent(measured, room, totals[k], params.consistency))
+        by_level = _by_level(measured)
+        masses.append(_consistent(*by_level, room, totals[k], params.consistency))
+        doubt = None if omega.strata else math.sqrt(best_variance([v for _, v in asked + sums]))
+        counted.append(guarantee.Counted(tree.order, tree.scales, *by_level, masses[k], totals[k], doubt))
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
     draw = points(trees, masses, totals, columns, omega.strata)
     facts = {"depth": [len(tree.order) for tree in trees], "measured_levels": len(fractions)}
-    return Model(round(sum(totals)), draw, facts=facts)
+    known = no_bound if quantiles else partial(guarantee.expected_w1, counted, columns)
+    return Model(round(sum(totals)), draw, facts=facts, bound=known)
 
 
 def points(
@@ -187,10 +192,8 @@ def points(
     return draw
 
 
-def _consistent(
-    measured: list[tuple[int, np.ndarray, float]], room: Floats, total: float, rule: str
-) -> Floats:
-    """The masses of the leaves; a level that was measured twice (in a shallow class) is averaged."""
+def _by_level(measured: list[tuple[int, np.ndarray, float]]) -> tuple[list[Floats | None], list[float]]:
+    """Counts and variances of each level; one that was measured twice (in a shallow class) is averaged."""
     depth = measured[-1][0]
     counts: list[Floats | None] = [None] * (depth + 1)
     variances = [0.0] * (depth + 1)
@@ -201,6 +204,13 @@ def _consistent(
         else:
             weight = known / max(known + variance, 1e-300)
             counts[level], variances[level] = before + weight * (answer - before), known * (1 - weight)
+    return counts, variances
+
+
+def _consistent(
+    counts: Sequence[Floats | None], variances: Sequence[float], room: Floats, total: float, rule: str
+) -> Floats:
+    """The masses of the leaves."""
     if round(total) == 0:
         return room  # nobody there: rows that are asked for all the same go where rows can be
     if rule == "wls":
@@ -248,7 +258,7 @@ def bound(
     """The paper's bound for all columns together; it does not speak of strata or copulas."""
     if omega.strata is not None or params.transform != "none":
         return None
-    return Bound(paper_bound(omega.columns, epsilon, n, omega.neighbours), PRINTED)
+    return Bound(paper_bound(omega.columns, epsilon, n, omega.neighbours), guarantee.PRINTED)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
@@ -285,5 +295,6 @@ MECHANISM = Mechanism(
     params=Params,
     stages={"total": 0.02, "marginals": 0.4, "counts": 0.6},
     fits=fits,
+    printed={"consistency": "uniform", "levels": "all"},
     bound=bound,
 )

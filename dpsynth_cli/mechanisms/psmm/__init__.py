@@ -1,7 +1,8 @@
 """`psmm`: a private signed measure on a lattice, made a measure by an exact flow.
 
-psmm      the mechanism
-slopes    where in its cell a row is likely to be, by the cells beside it
+psmm       the mechanism
+guarantee  bounds on W1: by noise alone, and by the release's own counts
+slopes     where in its cell a row is likely to be, by the cells beside it
 """
 
 from dpsynth_cli.mechanisms.psmm.psmm import MECHANISM

@@ -12,15 +12,21 @@ takes to move it to 0. The second is at most |D| diameters. Rows of a cell may b
     E W1 <= E 2 (size + |D| diam) / N + the diameter of a cell
 
 Under replace_one D is 0. The mean is of simulated noise, and four standard errors of it are added.
+
+With classes or a delta the release says it (`by_answers`): d(tau, nu) is known when tau is, so that
+
+    N E W1 <= E sum over classes of d(tau, nu) + size + |D| diam, and the diameter of a cell for each row.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Lattice
 from dpsynth_cli.numeric.transport import closest, effort, evenly
@@ -28,6 +34,19 @@ from dpsynth_cli.questions import Ints
 
 DRAWS = (12, 100)  # of noise: at least, and where they are quick
 SECONDS = 0.5  # that one of them may take
+OURS = "this release, by its own noisy counts"
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A class: its lattice, how wide a cell is along each column, tau, how far (in diameters of a column) it
+    is from the noisy counts, and by how many rows its total was moved to that of the table."""
+
+    lattice: Lattice
+    widths: Sequence[float]
+    tau: Ints
+    distance: float
+    levelled: float
 
 
 def expected_w1(
@@ -42,7 +61,7 @@ def expected_w1(
     if seconds > SECONDS:
         return None
     rng, found = np.random.default_rng(0), []
-    for _ in range(round(min(DRAWS[1], max(DRAWS[0], SECONDS / max(seconds, 1e-9))))):
+    for _ in range(_draws(seconds)):
         noise = laplace(scale, lattice.size, rng)
         private = rows if total == 0 else _private_total(rows, noise, scale, total, rng)
         found.append(of_noise(noise, rows, private, lattice))
@@ -52,10 +71,57 @@ def expected_w1(
 
 def of_noise(noise: Ints, n: int, private: int, lattice: Lattice) -> float:
     """2 (size + |D| diam) / N, of one release: at most a diameter."""
-    more, diameter = private - n, lattice.diameter / lattice.side
-    rest = noise - evenly(int(noise.sum()) - more, lattice.size)  # `closest` takes out u, its sum
-    size = closest(rest, 0, lattice).distance / lattice.side
-    return min(diameter, 2 * (size + abs(more) * diameter) / max(1, private))
+    return min(lattice.diameter / lattice.side, 2 * _off(noise, private - n, lattice) / max(1, private))
+
+
+def _off(noise: Ints, more: int, lattice: Lattice) -> float:
+    """size + |D| diam: `closest` takes out u, the sum of what it is given."""
+    rest = noise - evenly(int(noise.sum()) - more, lattice.size)
+    return (closest(rest, 0, lattice).distance + abs(more) * lattice.diameter) / lattice.side
+
+
+def _draws(seconds: float) -> int:
+    """How often noise is drawn, if once takes so long."""
+    return round(min(DRAWS[1], max(DRAWS[0], SECONDS / max(seconds, 1e-9))))
+
+
+def by_answers(classes: Sequence[Settled], noise: str, sd: float, total: float, rows: int) -> Bound | None:
+    """The bound for so many rows that are drawn; None where it would take too long.
+
+    `sd` is that of the noise of a cell, of this kind, and `total` of a class's size: 0 where it is public,
+    infinite where it was not asked for.
+    """
+    N = sum(int(one.tau.sum()) for one in classes)
+    lattices = {one.lattice for one in classes}
+    if N < 1 or rows < 1 or sum(effort(lattice)[0] for lattice in lattices) > SECONDS:
+        return None
+    rng = np.random.default_rng(0)
+    off = {lattice: mean_off(lattice, noise, sd, total, rng) for lattice in lattices}
+    moved = sum(one.distance + off[one.lattice] + one.levelled for one in classes)
+    inside = sum(of_a_cell(one.lattice, one.widths) * float(one.tau.sum()) for one in classes)
+    due = np.concatenate([one.tau for one in classes]) * (rows / N)
+    rounding = float(((due - np.floor(due)) * (np.ceil(due) - due)).sum())  # 0 where N rows are drawn
+    return Bound.of_terms(OURS, noise=moved / N, cells=inside / N, rounding=rounding / rows)
+
+
+def mean_off(lattice: Lattice, noise: str, sd: float, total: float, rng: np.random.Generator) -> float:
+    """The mean of size + |D| diam, with four standard errors."""
+    found = []
+    for _ in range(DRAWS[0]):
+        drawn = _noise(noise, sd, lattice.size, rng)
+        more = 0
+        if total > 0:
+            own = float(_noise(noise, total, 1, rng)[0]) if math.isfinite(total) else 0.0
+            more = round(best_total([(float(drawn.sum()), sd**2 * lattice.size), (own, total**2)]))
+        found.append(_off(drawn, more, lattice))
+    return float(np.mean(found) + 4 * np.std(found, ddof=1) / math.sqrt(len(found)))
+
+
+def _noise(kind: str, sd: float, count: int, rng: np.random.Generator) -> Ints:
+    """Noise for a simulation: never that of a release."""
+    if "laplace" in kind:
+        return laplace(1 / (2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))), count, rng)
+    return np.asarray(np.rint(rng.normal(0.0, sd, count)), np.int64)
 
 
 def of_a_cell(lattice: Lattice, widths: Sequence[float]) -> float:

@@ -19,14 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
+from dpsynth_cli.bounds import Bound
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.psmm.guarantee import expected_w1
+from dpsynth_cli.mechanisms.psmm import guarantee
 from dpsynth_cli.mechanisms.psmm.slopes import along_slope, slopes_of
-from dpsynth_cli.mechanisms.registry import Bound, Mechanism, parameter
+from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
@@ -97,9 +98,16 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         "distance_from_signed_measure": moved / max(1, int(totals.sum())),
         "at_worst": _at_worst(lattices),
     }
+    each = [
+        guarantee.Settled(lattice, _widths(omega, lattice), one.counts, one.distance / lattice.side, shift)
+        for lattice, one, shift in zip(lattices, found, np.abs(totals - best).tolist(), strict=True)
+    ]
+    # Sizes of classes that were made to add up to a public n are off by sqrt(2) of their noise at most.
+    doubt = math.sqrt(sizes.variance * (2 if exact else 1)) if by or not exact else 0.0
     return Model(
-        int(totals.sum()), _drawing(omega, lattices, tau, nu.sd), _notes(omega, lattices, tau), facts
-    )
+        int(totals.sum()), _drawing(omega, lattices, tau, nu.sd), _notes(omega, lattices, tau), facts,
+        bound=partial(guarantee.by_answers, each, nu.noise, nu.sd, doubt),
+    )  # fmt: skip
 
 
 def bound(
@@ -114,7 +122,9 @@ def bound(
     if _heavy(omega, lattice):
         return None
     total = 0.0 if exact else None if hinted else 1 / (epsilon * (1 - part))
-    found = expected_w1(lattice, _widths(omega, lattice), n, (2 if exact else 1) / (part * epsilon), total)
+    found = guarantee.expected_w1(
+        lattice, _widths(omega, lattice), n, (2 if exact else 1) / (part * epsilon), total
+    )
     return None if found is None else Bound(found, OURS)
 
 

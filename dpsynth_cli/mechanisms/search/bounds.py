@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsynth_cli.domain import OCTAVES, SECOND, Column
+from dpsynth_cli.domain import GRID, OCTAVES, SECOND, Column, exact
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.questions import Bins, Floats
 
@@ -23,6 +23,8 @@ CELLS = 1024  # even ones
 WIDER = 2  # octaves beside those that have rows
 NEAR_ZERO = 16  # bounds with ends so far apart, in proportion, begin at 0
 NARROW = 8  # even cells: fewer deserve a second look
+DAYS = ("date", "datetime")
+MOST_STEPS = 2**50  # from 0 to a bound
 
 
 def even_bins(column: Column) -> Bins:
@@ -115,6 +117,31 @@ def beside(
             return 2 * width + last - first, max(0.0, outside) + doubt
         width *= 2
     return None
+
+
+def with_bounds(column: Column, low: float, high: float) -> Column:
+    """The column with such bounds: on its own grid, if it has one, and without that where it would have too
+    many values.
+
+    >>> price = Column("price", "continuous", decimals=2, private=True)
+    >>> found = with_bounds(price, 0.123, 64.0)
+    >>> found.lower, found.upper, found.size
+    (0.12, 64.0, 6389)
+    """
+    column = replace(column, private=False)
+    step = column.step if column.grid is None else column.grid
+    if step is None:
+        return replace(column, lower=low, upper=high)
+    first, last = math.floor(exact(low) / step), math.ceil(exact(high) / step)
+    if column.type in DAYS:  # no day before the first, none after the last
+        first, last = (
+            math.ceil(exact(low) / step),
+            max(math.floor(exact(high) / step), math.ceil(exact(low) / step)),
+        )
+    if last - first >= GRID or max(abs(first), abs(last)) > MOST_STEPS:
+        return replace(column, lower=low, upper=high, step=None, decimals=None)
+    as_bound = float if column.type == "continuous" else int
+    return replace(column, lower=as_bound(first * step), upper=as_bound(last * step))
 
 
 def narrowed(column: Column, low: float, high: float) -> Column:

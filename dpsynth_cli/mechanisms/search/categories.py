@@ -1,4 +1,5 @@
-"""Which candidates there are: those that stand above the noise of a histogram over all of them."""
+"""Which labels there are: of candidates, those that stand above the noise of a histogram over all of them; of
+labels that nobody has listed, those that were found."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.questions import Floats
+from dpsynth_cli.labels import in_order, unpacked
+from dpsynth_cli.questions import Floats, Ints
 
 
 def labels_kept(column: Column, counts: Floats, reached: float) -> tuple[Column, bool]:
@@ -26,3 +28,12 @@ def labels_kept(column: Column, counts: Floats, reached: float) -> tuple[Column,
     labels = tuple(column.categories[i] for i in kept)
     meanings = tuple(column.labels[i] for i in kept) if column.labels else ()
     return replace(column, categories=labels, labels=meanings, private=False), sure
+
+
+def labels_found(column: Column, values: Ints) -> tuple[Column, bool]:
+    """The column with the labels of an answer, in order, and the other category behind them; whether there is
+    any."""
+    assert column.other is not None
+    labels = unpacked(values)[0]
+    kept = in_order([label for label in labels if label != column.other])
+    return replace(column, categories=(*kept, column.other), private=False, open=False), bool(labels)

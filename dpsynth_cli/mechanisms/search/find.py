@@ -12,10 +12,10 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.search import bounds, steps
-from dpsynth_cli.mechanisms.search.categories import labels_kept
+from dpsynth_cli.mechanisms.search.categories import labels_found, labels_kept
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.mechanisms.search.outer import outer, private
-from dpsynth_cli.questions import Answer, Ask, Bins, CellCounts, Cells, Question
+from dpsynth_cli.questions import Answer, Ask, Bins, CellCounts, Cells, OpenLabels, Question
 from dpsynth_cli.shares import divide
 
 STEP = "domain"
@@ -41,23 +41,31 @@ class _Search:
     """One column: how it is asked now, and what is known of it."""
 
     column: Column  # as it is asked
-    wanted: Column  # as it was declared; then as it was found
+    declared: Column
+    wanted: Column  # as it was found so far
     shares: list[Fraction]  # of its looks
     sure: bool = True
-    reached: float = 0.0  # what noise alone does not
+    seen: float = 0.0  # rows of what is found, but for the probability of failure
     rows: tuple[float, float] = (0.0, math.inf)  # in what was kept, and the noise of that
     outside: float | None = None  # rows that a second look may have left out, where it narrowed bounds
     done: bool = False
 
 
-def find(ask: Ask, declare: Declare, omega: Domain, share: Fraction, sought: Collection[str] = ()) -> Found:
+def find(
+    ask: Ask,
+    declare: Declare,
+    omega: Domain,
+    share: Fraction,
+    sought: Collection[str] = (),
+    delta: Fraction = Fraction(0),
+) -> Found:
     """Bounds and categories of the private columns, for at most a share of the budget; then what
-    the numbers of those that are `sought` are rounded to.
+    the numbers of those that are `sought` are rounded to. `delta` is for labels that nobody has listed.
 
     `declare` is told which columns questions are about from now on. What is not spent is left to the
     mechanism. Everything follows from the answers.
     """
-    found = _outlined(ask, declare, omega, share) if private(omega) else Found(omega, Fraction(0))
+    found = _outlined(ask, declare, omega, share, delta) if private(omega) else Found(omega, Fraction(0))
     columns = [c for c in found.domain if c.name in sought and steps.roundable(c)]
     return _rounded(ask, declare, found, columns) if columns else found
 
@@ -88,11 +96,18 @@ def _with(domain: Domain, columns: Sequence[Column]) -> Domain:
     return replace(domain, columns=tuple(by_name.get(column.name, column) for column in domain))
 
 
-def _outlined(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Found:
+def _outlined(ask: Ask, declare: Declare, omega: Domain, share: Fraction, delta: Fraction) -> Found:
     asked = outer(omega)
     declare(asked)
     searches, failure = _searches(omega, asked, share)
     spent = Fraction(0)
+    open_ = [search for search in searches if search.column.open]
+    if open_:
+        questions = [_labels_of(search, delta / len(open_)) for search in open_]
+        spent += sum((question.share for question in questions), Fraction(0))
+        for search, answer in zip(open_, ask(questions), strict=True):
+            search.wanted, search.sure = labels_found(search.wanted, answer.values)
+            search.done = True
     for look, learn in enumerate((_first, _second)):
         open_ = [search for search in searches if not search.done]
         if not open_:
@@ -109,10 +124,22 @@ def _outlined(ask: Ask, declare: Declare, omega: Domain, share: Fraction) -> Fou
     return Found(domain, spent, _facts(searches, spent), _notes(searches))
 
 
-def first_looks(omega: Domain, share: Fraction) -> tuple[dict[str, Question], float]:
+def first_looks(
+    omega: Domain, share: Fraction, delta: Fraction = Fraction(0)
+) -> tuple[dict[str, Question], float]:
     """What is asked first, by column, and the probability that each answer may fail with."""
     searches, failure = _searches(omega, outer(omega), share)
-    return {search.column.name: _question(search.column, search.shares[0]) for search in searches}, failure
+    own = delta / max(1, sum(search.column.open for search in searches))
+    return {
+        search.column.name: _labels_of(search, own)
+        if search.column.open
+        else _question(search.column, search.shares[0])
+        for search in searches
+    }, failure
+
+
+def _labels_of(search: _Search, delta: Fraction) -> Question:
+    return Question(STEP, OpenLabels(search.column.name, delta), search.shares[0])
 
 
 def _searches(omega: Domain, asked: Domain, share: Fraction) -> tuple[list[_Search], float]:
@@ -120,7 +147,7 @@ def _searches(omega: Domain, asked: Domain, share: Fraction) -> tuple[list[_Sear
     searches = []
     for column, own in zip(columns, divide(share, [1.0] * len(columns)), strict=True):
         looks = [own] if column.categorical else divide(own, [FIRST, SECOND])
-        searches.append(_Search(asked[column.name], column, looks))
+        searches.append(_Search(asked[column.name], column, column, looks))
     return searches, float(FAILURE) / sum(len(search.shares) for search in searches)
 
 
@@ -135,7 +162,8 @@ def _question(column: Column, share: Fraction) -> Question:
 def _first(search: _Search, answer: Answer, failure: float) -> None:
     """What stands above the noise; bounds of few octaves or cells are looked at again."""
     counts = answer.values[:-1].astype(np.float64)  # the last is missing
-    search.reached = reached = reach(answer.noise, answer.sd, len(answer.values), failure)
+    reached = reach(answer.noise, answer.sd, len(answer.values), failure)
+    search.seen = 2 * reached
     column = search.column
     if column.categorical:
         search.wanted, search.sure = labels_kept(search.wanted, counts, reached)
@@ -146,7 +174,7 @@ def _first(search: _Search, answer: Answer, failure: float) -> None:
         low, high, narrow = bounds.from_octaves(column, first, last)
     else:
         (low, high), narrow = bounds.from_even(column, first, last, 1), last - first < bounds.NARROW
-    search.wanted = replace(search.wanted, lower=low, upper=high, private=False)
+    search.wanted = bounds.with_bounds(search.declared, low, high)
     search.column = bounds.narrowed(column, low, high)
     inside = counts[first : last + 1]
     search.rows = float(inside.sum()), answer.sd * math.sqrt(len(inside))
@@ -161,7 +189,7 @@ def _second(search: _Search, answer: Answer, failure: float) -> None:
     if closer is not None:
         beside, search.outside = closer
         low, high = bounds.from_even(search.column, first, last, beside)
-        search.wanted = replace(search.wanted, lower=low, upper=high)
+        search.wanted = bounds.with_bounds(search.declared, low, high)
     search.done = True
 
 
@@ -170,7 +198,7 @@ def _facts(searches: Sequence[_Search], spent: Fraction) -> dict[str, Any]:
         "share": str(spent),
         "failure_probability": float(FAILURE),
         "sure": {search.column.name: search.sure for search in searches},
-        "rows_seen": {search.column.name: math.ceil(2 * search.reached) for search in searches},
+        "rows_seen": {s.column.name: math.ceil(s.seen) for s in searches if not s.column.open},
         "may_be_outside": {
             search.column.name: math.ceil(search.outside) for search in searches if search.outside is not None
         },
@@ -178,10 +206,17 @@ def _facts(searches: Sequence[_Search], spent: Fraction) -> dict[str, Any]:
 
 
 def _notes(searches: Sequence[_Search]) -> tuple[str, ...]:
-    unsure = [search.column.name for search in searches if not search.sure]
-    if not unsure:
-        return ()
-    return (
-        f"nothing of {', '.join(unsure)} stood above the noise: what was found there is a guess. State "
-        "bounds or categories by public knowledge, or raise privacy.search.",
-    )
+    notes = []
+    for open_, what in (
+        (False, "what was found there is a guess"),
+        (True, "no label was found, and all rows are of the other category"),
+    ):
+        unsure = [
+            search.column.name for search in searches if not search.sure and search.column.open == open_
+        ]
+        if unsure:
+            notes.append(
+                f"nothing of {', '.join(unsure)} stood above the noise: {what}. State bounds or categories "
+                "by public knowledge, or raise privacy.search."
+            )
+    return tuple(notes)

@@ -114,20 +114,20 @@ def ask_marginals(
         questions.append(Question("columns", differences, sum(halved.values(), Fraction(0)), omega.strata))
     answers = ask(questions)
     upper = answers.pop().blocks if halved else []
-    totals = _totals(omega, sizes, answers)
+    totals = class_totals(omega, sizes, answers)
     if depth == 1:
         answers = [_nearer(answer, totals) for answer in answers]
     counted, more = iter(answers), iter(np.transpose(upper))
     marginals = {
         plan.column.name: _halves(plan.column, next(more), totals)
         if plan.signed
-        else _marginal(plan, [next(counted) for _ in plan.questions], totals)
+        else estimated(plan, [next(counted) for _ in plan.questions], totals)
         for plan in plans
     }
 
     # Spikes: single codes in heavy cells.
     plans = [plan for plan in plans if plan.spikes]
-    looked = [_look(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
+    looked = [spike_question(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
         marginals[plan.column.name], _ = with_spikes(marginals[plan.column.name], look, answer)
     return marginals
@@ -141,7 +141,7 @@ def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | No
     return None if room >= 2**COARSE else max(1, math.floor(math.log2(max(room, 2.0))))
 
 
-def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
+def class_totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
     """The class sizes again, with what the columns say of them: each of their sums is an estimate."""
     known = [[(float(rows), sizes.variance)] if sizes.variance < math.inf else [] for rows in sizes.rows]
     for answer in answers:
@@ -152,7 +152,8 @@ def _totals(omega: Domain, sizes: Sizes, answers: Sequence[Answer]) -> Floats:
     return on_simplex(best, float((sizes.rows if omega.rows_public else best).sum()))
 
 
-def _marginal(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Marginal:
+def estimated(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Marginal:
+    """The marginal of a column by the answers to its plan."""
     column = plan.column
     if not plan.levels:
         masses = [on_simplex(block, n) for block, n in zip(answers[0].blocks, totals, strict=True)]
@@ -194,7 +195,7 @@ def _nearer(answer: Answer, totals: Floats) -> Answer:
     return replace(answer, values=np.rint(counts).astype(np.int64).ravel())
 
 
-def _look(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Question:
+def spike_question(ask: Ask, omega: Domain, plan: ColumnPlan, marginal: Marginal) -> Question:
     """The question about spikes: single codes, or as many pieces as may be, of every heavy run."""
     column, share = plan.column, plan.spikes
     assert share is not None

@@ -10,15 +10,14 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.units.blocks import first_rows, gathered
 from dpsynth_cli.mechanisms.units.grouping import grouped, sizes_drawn
 from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, size_edges, sizes_of
 from dpsynth_cli.questions import Ask, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
 
 STEP = "units"
-SHARE = Fraction(1, 20)  # of the budget
 LOOKED_AT = 20_000  # rows of the model
-TOGETHER = 2**17  # rows that are put together as units at once
 MOST_CHANCES = 2**24  # probabilities that are in memory at once
 
 
@@ -28,7 +27,9 @@ def with_units(ask: Ask, omega: Domain, model: Model, share: Fraction, name: str
     columns = tuple(column for column in omega if column.of == "unit")
     k = omega.unit_rows
     assert k is not None
-    looked_at = _first_rows(model, omega, max(100, min(LOOKED_AT, MOST_CHANCES // k)))
+    looked_at = first_rows(
+        model, omega, min(max(0, model.total), max(100, min(LOOKED_AT, MOST_CHANCES // k)))
+    )
     axes = [axis_of(column, looked_at[column.name]) for column in columns]
     tables = [Cells((axis,)) for axis in axes] or [Cells(())]
     shares = divide(share, [1.0] * len(tables))
@@ -43,21 +44,13 @@ def with_units(ask: Ask, omega: Domain, model: Model, share: Fraction, name: str
     return replace(model, draw=_drawing(model, columns, sizes, name), facts=model.facts | facts)
 
 
-def _first_rows(model: Model, omega: Domain, most: int) -> dict[str, Ints]:
-    """Some rows of the model, always the same."""
-    rows = min(max(0, model.total), most)
-    blocks = list(model.draw(rows, np.random.default_rng(0))) if rows else []
-    none = np.zeros(0, np.int64)
-    return {c.name: np.concatenate([np.asarray(block[c.name]) for block in blocks] or [none]) for c in omega}
-
-
 def _drawing(
     model: Model, columns: Sequence[Column], sizes: Sizes, name: str
 ) -> Callable[..., Iterator[Block]]:
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         own = np.random.default_rng(rng.integers(2**63))
         first = 0
-        for block in _gathered(model.draw(rows, rng)):
+        for block in gathered(model.draw(rows, rng)):
             made, units = grouped(block, columns, _drawn(sizes, block, own), name, first, own)
             first += units
             yield made
@@ -70,21 +63,3 @@ def _drawn(sizes: Sizes, block: Block, rng: np.random.Generator) -> Ints:
     rows, step = len(next(iter(block.values()))), max(1, MOST_CHANCES // len(sizes.overall))
     parts = ({name: codes[at : at + step] for name, codes in block.items()} for at in range(0, rows, step))
     return np.concatenate([sizes_drawn(sizes.chances(part), rng) for part in parts])
-
-
-def _gathered(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same rows in blocks of TOGETHER, or a few more."""
-    held: list[Block] = []
-    size = 0
-    for block in blocks:
-        held.append(block)
-        size += len(next(iter(block.values())))
-        if size >= TOGETHER:
-            yield _joined(held)
-            held, size = [], 0
-    if size:
-        yield _joined(held)
-
-
-def _joined(blocks: list[Block]) -> Block:
-    return {name: np.concatenate([np.asarray(block[name]) for block in blocks]) for name in blocks[0]}

@@ -4,7 +4,9 @@ Claim. The costs of all questions that were charged never add up to more than th
 a charge is refused depends on the costs alone, never on an answer. Without a delta the currency is
 pure epsilon (discrete Laplace or cube noise, costs add up); with one it is rho, half of the mu^2 of
 Gaussian differential privacy (rounded Gaussian noise, rho adds up), which is converted to (epsilon, delta)
-once, for the total.
+once, for the total. A part of that delta may be set apart, for labels that are released because they reach
+a threshold (`threshold.py`): then rho is converted at the rest, and the deltas of such questions never
+add up to more than the part.
 A stop at the total is a valid filter even for shares chosen from earlier answers: for pure epsilon by Feldman
 and Zrnic 2021, for rho by the argument of docs/privacy.md (see also Smith and Thakurta 2022).
 """
@@ -39,6 +41,8 @@ class Price:
     )
     cost: Fraction  # in the release's currency
     sd: float  # standard deviation of the noise on one number: public
+    delta: Fraction = Fraction(0)  # of the part that is set apart
+    threshold: int | None = None  # that noisy counts of labels reach
 
 
 @dataclass
@@ -58,7 +62,9 @@ class Accountant:
     total: Fraction  # in the currency
     epsilon: Fraction  # the guarantee as the user reads it
     delta: Fraction
+    apart: Fraction = Fraction(0)  # of the delta, for thresholds
     _spent: Fraction = field(default=Fraction(0), init=False)
+    _spent_apart: Fraction = field(default=Fraction(0), init=False)
 
     @property
     def spent(self) -> Fraction:
@@ -72,9 +78,13 @@ class Accountant:
         return cls("epsilon", epsilon, epsilon, Fraction(0))
 
     @classmethod
-    def gaussian(cls, epsilon: Fraction, delta: Fraction) -> Accountant:
-        """A budget of (epsilon, delta)-differential privacy, kept as the rho that implies it."""
-        return cls("rho", rho_of_epsilon(epsilon, delta), Fraction(epsilon), Fraction(delta))
+    def gaussian(cls, epsilon: Fraction, delta: Fraction, apart: Fraction = Fraction(0)) -> Accountant:
+        """A budget of (epsilon, delta)-differential privacy, kept as the rho that implies it, at the delta
+        that is left beside what is set apart."""
+        if not isinstance(apart, Fraction | int) or apart < 0:
+            raise ValueError("what is set apart of delta is a Fraction, and not below 0")
+        total = rho_of_epsilon(epsilon, delta - apart if apart else delta)
+        return cls("rho", total, Fraction(epsilon), Fraction(delta), Fraction(apart))
 
     def price(
         self,
@@ -88,13 +98,21 @@ class Accountant:
 
     def charge(self, prices: Sequence[Price]) -> None:
         """Spend the cost of all these questions; if that is more than is left, refuse and spend nothing."""
-        if any(price.cost < 0 for price in prices):
+        if any(price.cost < 0 or price.delta < 0 for price in prices):
             raise ValueError("a cost must not be negative")
         spent = sum((price.cost for price in prices), self.spent)
         if spent > self.total:
             cost, left = spent - self.spent, self.total - self.spent
             raise BudgetError(self._refusal(len(prices), cost, left), self._cost_so_far(), _NEXT_STEP)
-        self._spent = spent
+        apart = sum((price.delta for price in prices), self._spent_apart)
+        if apart > self.apart:
+            raise BudgetError(
+                f"The next questions need a delta of {apart - self._spent_apart}, but "
+                f"{self.apart - self._spent_apart} of it is left beside that of the release's rho.",
+                self._cost_so_far(),
+                "Report it as a mistake in what looks for labels.",
+            )
+        self._spent, self._spent_apart = spent, apart
 
     def _refusal(self, questions: int, cost: Fraction, left: Fraction) -> str:
         """In parts of the whole, which are short and exact: "11/10 of the release's epsilon"."""

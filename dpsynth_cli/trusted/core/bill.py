@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dpsynth_cli.domain import Domain
+from dpsynth_cli.labels import unpacked
 from dpsynth_cli.questions import Answer, Asking, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
@@ -49,7 +50,7 @@ class Bill:
         answers: list[Answer] = []
         for charge in charges[: len(self._recorded)]:
             question, again = self._recorded.pop(0)
-            if question != charge.asked or again.lengths != charge.lengths:
+            if question != charge.asked or not _fits(again, charge):
                 raise TranscriptMismatch("the recorded answers are to other questions")
             answers.append(again)
         return charges, answers
@@ -57,6 +58,18 @@ class Bill:
     def sd(self, question: Question) -> float:
         """The standard deviation that the noise of a question would have; nothing is charged."""
         return self._charge_for(question, self.omega, self.accountant).price.sd
+
+
+def _fits(answer: Answer, charge: Charge) -> bool:
+    """Whether it is as long as the question says; of labels, whether all are labels that reach the
+    threshold."""
+    if charge.price.threshold is None:
+        return answer.lengths == charge.lengths
+    try:
+        counts = unpacked(answer.values)[1]
+    except ValueError:
+        return False
+    return len(answer.lengths) == 1 and all(count >= charge.price.threshold for count in counts)
 
 
 def recorded_ask(bill: Bill) -> Asking:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
+from dpsynth_cli.changes import change_codes
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import (
     Affine,
@@ -16,9 +19,11 @@ from dpsynth_cli.questions import (
     Halves,
     Misfit,
     Moments,
+    OpenLabels,
     Question,
     RowScores,
     Scored,
+    UnitPairs,
     UnitSizes,
 )
 from dpsynth_cli.trusted.core.sensitivity import largest_value
@@ -78,10 +83,33 @@ def check_question(question: Question, omega: Domain) -> None:
             if sorted({*edges, 0, omega.unit_rows}) != list(edges):
                 raise ValueError("edges of sizes must rise from 0 to the rows that are kept of a unit")
             _check_cells(cells, omega)
-    if max(lengths_of(question, omega)) * classes_of(question, omega) > MAX_CELLS:
+        case OpenLabels(column=column, delta=delta):
+            if question.by is not None or not omega[column].open:
+                raise ValueError("labels are those of a column that is open, and not by class")
+            if not isinstance(delta, Fraction) or not 0 < delta <= Fraction(1, 10):
+                raise ValueError("the delta of labels is a Fraction above 0 and at most 0.1")
+        case UnitPairs():
+            _check_pairs(question, statistic, omega)
+    if max(lengths_of(question, omega), default=0) * classes_of(question, omega) > MAX_CELLS:
         raise ValueError("too many cells for memory and for 32-bit numbers of cells")
     if largest_value(statistic) >= 2**62:
         raise ValueError("too many bits: sums over many rows would not fit in 64 bits")
+
+
+def _check_pairs(question: Question, statistic: UnitPairs, omega: Domain) -> None:
+    """Rows of a unit follow one another in the order of a declared column, k - 1 of k another; k - 2 of them
+    are not the second of a run."""
+    if omega.unit_rows is None or omega.unit_order is None or question.by is not None:
+        raise ValueError("pairs are of rows of a unit that have an order, and not by class")
+    if not 1 <= statistic.most <= omega.unit_rows - (2 if statistic.far else 1):
+        raise ValueError("a unit has fewer pairs than rows")
+    axes = (*statistic.before, *statistic.after, *statistic.change)
+    if not all(isinstance(axis, Bins) for axis in axes):
+        raise ValueError("pairs are counted in bins")
+    for axis in (*statistic.before, *statistic.after):
+        _check_axis(axis, omega)
+    for axis in statistic.change:
+        _check_edges(axis.edges, change_codes(omega[axis.column]))
 
 
 def _check_row_scores(question: Question, statistic: RowScores, omega: Domain) -> None:
@@ -147,13 +175,7 @@ def _check_axis(axis: Axis, omega: Domain) -> None:
         if not 0 <= axis.bits <= 31:
             raise ValueError("too many or too few halvings")
         return
-    if any(abs(edge) >= 2**62 for edge in axis.edges):
-        raise ValueError("edges do not fit in 64 bits")
-    edges = np.asarray(axis.edges)
-    if len(edges) < 2 or (np.diff(edges) < 0).any():
-        raise ValueError("edges must not fall")
-    if isinstance(axis, Bins) and (edges[0] != 0 or edges[-1] != omega[axis.column].codes):
-        raise ValueError("edges must cover all codes")
+    _check_edges(axis.edges, omega[axis.column].codes if isinstance(axis, Bins) else None)
     if isinstance(axis, Affine):
         q = 2**axis.bits - 1
         width = sum(omega[name].width for name in axis.columns)
@@ -170,3 +192,14 @@ def _check_axis(axis: Axis, omega: Domain) -> None:
             raise ValueError("scores do not fit in 64 bits")
         for inner in axis.attributes:
             _check_axis(inner, omega)
+
+
+def _check_edges(given: tuple[int, ...], codes: int | None) -> None:
+    """Refuse edges that fall; of a column, such that do not cover its codes."""
+    if any(abs(edge) >= 2**62 for edge in given):
+        raise ValueError("edges do not fit in 64 bits")
+    edges = np.asarray(given)
+    if len(edges) < 2 or (np.diff(edges) < 0).any():
+        raise ValueError("edges must not fall")
+    if codes is not None and (edges[0] != 0 or edges[-1] != codes):
+        raise ValueError("edges must cover all codes")

@@ -9,17 +9,19 @@ than the whole. What the mechanism does with the answers is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.questions import Answer, Asking, Ints, Question, RowScores
+from dpsynth_cli.questions import Answer, Asking, Ints, OpenLabels, Question, RowScores
 from dpsynth_cli.trusted.core.bill import Bill
+from dpsynth_cli.trusted.core.open_labels import LabelCounts, labels_above
 from dpsynth_cli.trusted.core.prices import Charge
 from dpsynth_cli.trusted.core.scales import representable_sigma2
+from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.noise.rounded import rounded_gaussian
 from dpsynth_cli.trusted.noise.samplers import discrete_cube, discrete_laplace
 from dpsynth_cli.trusted.noise.words import SystemSource, Words
@@ -31,6 +33,9 @@ class Rows(Protocol):
     def sums(self, questions: Sequence[Question]) -> list[Ints]:
         """The exact integers of each question."""
         ...
+
+
+CountLabels = Callable[[Sequence[str]], Iterator[LabelCounts]]  # of columns: all their labels, some at a time
 
 
 class Journal(Protocol):
@@ -58,24 +63,40 @@ class InMemory:
         self.answers.extend(zip((charge.question for charge in charges), answers, strict=True))
 
 
-def open_curator(rows: Rows, bill: Bill, source: SystemSource, journal: Journal) -> Asking:
+def open_curator(
+    rows: Rows, bill: Bill, source: SystemSource, journal: Journal, labels: CountLabels | None = None
+) -> Asking:
     """The `ask` of one release. The mechanism sees no answer that the journal has not made durable."""
     if type(source) is not SystemSource:
         raise TypeError("privacy noise comes from the operating system's generator only")
 
+    def sums_of(fresh: Sequence[Charge]) -> list[Answer]:
+        given = []
+        for charge, exact in zip(fresh, rows.sums([one.question for one in fresh]), strict=True):
+            if len(exact) != sum(charge.lengths):
+                raise FileError("the number of rows changed while they were read.", "")
+            if isinstance(charge.question.statistic, RowScores):
+                exact = shuffled(exact, len(charge.question.statistic.weights), source)
+            noisy = exact + noise_for(charge, bill.omega, source)
+            given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
+        return given
+
+    def labels_of(fresh: Sequence[Charge]) -> list[Answer]:
+        assert labels is not None
+        counted = labels([name for one in fresh for name in columns_of([one.question])])
+        return labels_above(fresh, counted, lambda sigma2, size: rounded_gaussian(sigma2, size, source))
+
     def answer(questions: Sequence[Question]) -> list[Answer]:
+        about_labels = {isinstance(question.statistic, OpenLabels) for question in questions}
+        if len(about_labels) > 1 or (True in about_labels and labels is None):
+            raise ValueError("labels are asked for by themselves, and of a table")
         charges, answers = bill.charge(questions)
         fresh = charges[len(answers) :]
         if fresh:
             journal.before_rows()
-            given = []
-            for charge, exact in zip(fresh, rows.sums([one.question for one in fresh]), strict=True):
-                if len(exact) != sum(charge.lengths):
-                    raise FileError("the number of rows changed while they were read.", "")
-                if isinstance(charge.question.statistic, RowScores):
-                    exact = shuffled(exact, len(charge.question.statistic.weights), source)
-                noisy = exact + noise_for(charge, bill.omega, source)
-                given.append(Answer(noisy, charge.lengths, charge.price.noise, charge.price.sd))
+            given = (
+                labels_of(fresh) if isinstance(fresh[0].question.statistic, OpenLabels) else sums_of(fresh)
+            )
             journal.record(fresh, given)
             answers += given
         return answers

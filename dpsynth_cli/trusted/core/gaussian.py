@@ -127,6 +127,18 @@ def delta_above(rho: Fraction, epsilon: Fraction) -> Decimal:
     return _C.add(_C.subtract(1, below), _ERROR)
 
 
+def tail_below(x_squared: Fraction, chance: Fraction) -> bool:
+    """Whether a standard normal number is above the root of x_squared, at least 1, with probability at most
+    `chance`: True is proved.
+
+    >>> [tail_below(Fraction(square), Fraction(25, 1000)) for square in ("3.84", "3.8416")]
+    [False, True]
+    """
+    x = _C.multiply(_C.sqrt(_decimal(x_squared)), _C.subtract(1, _ERROR))
+    above = _C.multiply(_density(x), _mills(x)[1])
+    return bool(_C.multiply(above, _C.add(1, _ERROR)) <= _decimal(chance))
+
+
 def _mills(x: Decimal) -> tuple[Decimal, Decimal]:
     """Bounds below and above of M(x) = Phi(-x)/phi(x), x >= 0: equal in 50 digits or more."""
     if x > _FAR:

@@ -7,6 +7,11 @@ from math import inf, nextafter
 
 LARGEST_SCALE = 1 << 56  # |x| >= 2^63 has probability below exp(-127): see discrete_laplace
 SMALLEST_SIGMA2, LARGEST_SIGMA2 = Fraction(1, 1 << 20), 1 << 110
+# Gaussian noise is drawn on a grid and then rounded (noise/rounded.py).
+BITS = 12  # the grid's step is 2^-12, so that smoothing adds 2.4e-7 to the variance
+GRID = 1 << BITS  # points of it between two integers
+SMOOTHING = 4  # of the grid's step squared: the variance that hides where the grid lies
+COARSE = 1 << 48  # from this variance on the grid is that of the integers
 
 
 def check_scale(scale: Fraction | int) -> Fraction:

@@ -17,10 +17,13 @@ from dpsynth_cli.questions import (
     Gram,
     Misfit,
     Moments,
+    OpenLabels,
     Question,
     RowScores,
     Statistic,
+    Sums,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -55,8 +58,10 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
     """
     if isinstance(question.statistic, RowScores):
         return _row_scores(question.statistic)
-    if isinstance(question.statistic, UnitSizes):  # a unit is counted once, in one cell and at one size
-        return Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+    # A unit is counted once, in one cell and at one size, or at one label; its pairs at most so many times.
+    if isinstance(question.statistic, UnitSizes | UnitPairs | OpenLabels):
+        one = Sensitivity(1, 1) if omega.neighbours == "add_remove" else Sensitivity(2, 2)
+        return one.times(question.statistic.most) if isinstance(question.statistic, UnitPairs) else one
     if omega.unit_rows is None:
         return _of_one_row(question, omega)
     if isinstance(question.statistic, Total) and question.by is None:  # rows replaced do not change it
@@ -67,7 +72,7 @@ def sensitivity(question: Question, omega: Domain) -> Sensitivity:
 def _of_one_row(question: Question, omega: Domain) -> Sensitivity:
     """By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another."""
-    assert not isinstance(question.statistic, RowScores | UnitSizes)
+    assert not isinstance(question.statistic, RowScores | UnitSizes | UnitPairs | OpenLabels)
     add = _add_remove(question.statistic)
     if omega.neighbours == "add_remove":
         return add
@@ -95,11 +100,13 @@ def largest_value(statistic: Statistic) -> int:
     """
     if isinstance(statistic, Misfit):
         return MAX_ROWS + max(sum(map(abs, table)) for own in statistic.expected for table in own)
+    if isinstance(statistic, OpenLabels):
+        return MAX_ROWS
     return MAX_ROWS * _largest_entry(statistic)
 
 
-def _largest_entry(statistic: Total | CellCounts | Moments | Gram | CellSums | RowScores | UnitSizes) -> int:
-    """The most that one row, or unit, adds to one integer of the sum."""
+def _largest_entry(statistic: Sums) -> int:
+    """The most that one row, unit or pair adds to one integer of the sum."""
     match statistic:
         case Moments(degree=degree, bits=bits):
             return int((2**bits - 1) ** degree)

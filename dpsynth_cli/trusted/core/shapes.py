@@ -18,10 +18,12 @@ from dpsynth_cli.questions import (
     Halves,
     Misfit,
     Moments,
+    OpenLabels,
     Question,
     RowScores,
     Scored,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 
@@ -70,6 +72,10 @@ def lengths_of(question: Question, omega: Domain) -> tuple[int, ...]:
             length = len(tables)
         case UnitSizes(cells=cells, edges=edges):
             length = cell_count(cells) * (len(edges) - 1)
+        case OpenLabels():  # how many there are is what is asked
+            return ()
+        case UnitPairs(before=before, after=after, change=change):
+            length = cell_count(Cells((*before, *after, *change)))
     return (length,) * classes
 
 
@@ -118,6 +124,10 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                     of_axes(part.axes)
             case UnitSizes(cells=cells):
                 of_axes(cells.axes)
+            case OpenLabels(column=column):
+                names.add(column)
+            case UnitPairs(before=before, after=after, change=change):
+                of_axes((*before, *after, *change))
     return names
 
 

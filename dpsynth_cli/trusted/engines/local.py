@@ -12,6 +12,7 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Question
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Advance
+from dpsynth_cli.trusted.rows.label_counts import LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Rows
 from dpsynth_cli.trusted.rows.unit_rows import MARK, Truncation
@@ -69,13 +70,14 @@ def sum_over(
 
 
 def gather(
-    truncation: Truncation,
+    truncation: Truncation | LabelShelves,
     progress: Advance = lambda done: None,
     watches: Sequence[Watch] = (),
     counted: Problems | None = None,
     workers: int | None = None,
 ) -> None:
-    """All rows of a table to where their units are truncated. Watches see every column, and no unit."""
+    """All rows of a table to where their units are truncated, or labels to where they are counted. Watches
+    see every column, and no unit."""
 
     def without_units(watch: Watch) -> Watch:
         def seen(codes: CodesByColumn, number: int) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsynth_cli.errors import VerificationError
 from dpsynth_cli.trusted.ledger.chain import Entry
-from dpsynth_cli.trusted.ledger.grants import Cost, Grant, Unit, converted, cost_of, grant_of
+from dpsynth_cli.trusted.ledger.grants import Cost, Grant, Unit, cost_of, grant_of, price_in
 
 STATES = {"reserve": "reserved", "drawn": "drawn", "commit": "committed", "abort": "aborted"}
 BEFORE: dict[str, tuple[str | None, ...]] = {
@@ -80,11 +80,20 @@ class Account:
         self.drawn: set[str] = set()
 
     @property
+    def apart(self) -> Fraction:
+        """What releases have set apart of the grant's delta."""
+        return sum((cost.apart for cost in self.costs.values()), Fraction(0))
+
+    @property
     def remaining(self) -> Fraction | None:
         """What is left of the grant; None without one."""
+        return self.left_for(Fraction(0))
+
+    def left_for(self, apart: Fraction) -> Fraction | None:
+        """What is left for a release that sets so much more of its delta apart."""
         if self.grant is None or self.charged is None:
             return None
-        return Fraction(0) if self.stopped else self.grant.total - self.charged
+        return Fraction(0) if self.stopped else self.grant.total_beside(self.apart + apart) - self.charged
 
     def price(self, cost: Cost) -> tuple[Fraction, str | None] | None:
         """The cost in the grant's unit; None where no conversion is sound."""
@@ -92,7 +101,7 @@ class Account:
             raise ValueError("without a grant there is nothing to convert to")
         if cost.amount is None or cost.unit is None:
             return (Fraction(0), None) if self.grant.allow_unbounded else None
-        return converted(cost.amount, cost.unit, self.grant.unit)
+        return price_in(cost, self.grant.unit)
 
     def add(self, entry: Entry) -> str | None:
         """Take in one entry; what is wrong with it, if its writer should have refused it."""
@@ -107,9 +116,14 @@ class Account:
             self.drawn.add(entry.release)
         elif entry.kind == "abort":
             self.refund(entry.release)
-        if problem is None and self.grant and self.charged is not None and self.grant.total < self.charged:
+        if problem is None and self.grant and self.charged is not None and self._overdrawn():
             return f"{self.dataset} is overdrawn"
         return problem
+
+    def _overdrawn(self) -> bool:
+        assert self.grant is not None
+        assert self.charged is not None
+        return self.grant.total_beside(self.apart) < self.charged
 
     def _owner(self, kind: str, payload: dict[str, Any]) -> str | None:
         if self.stopped == "closed":

@@ -44,9 +44,9 @@ class Books:
             if price is None:
                 raise refusals.not_covered(account.dataset, cost, account.grant)
             charged, conversion = price
-            left = account.remaining
+            left = account.left_for(cost.apart)
             if left is not None and cost.amount is not None and charged > left:
-                raise refusals.too_little(account.dataset, cost, charged, conversion, account.grant, left)
+                raise refusals.too_little(account, cost, charged, conversion)
             first = first or price
         return first or (cost.amount, None)
 

@@ -40,15 +40,19 @@ def by_unit(protects: str) -> str:
 class Cost:
     """What one release costs, in its own unit; no unit and no amount: it has no epsilon at all.
 
-    `epsilon` and `delta` are the release's own, as stated: for messages and the record.
+    `epsilon` and `delta` are the release's own, as stated: for messages and the record. `apart` is the part
+    of that delta which is not in the amount: what labels above a threshold cost.
     """
 
     amount: Fraction | None
     unit: Unit | None
     epsilon: str | None = None
     delta: str | None = None
+    apart: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        if self.apart < 0 or (self.apart and self.delta is None):
+            raise ValueError("what is set apart is a part of a delta")
         if self.amount is None or self.unit is None:
             return
         if not isinstance(self.amount, Fraction):
@@ -67,6 +71,7 @@ class Cost:
             "epsilon": self.epsilon,
             "delta": self.delta,
             **({"unit": self.unit.protects} if self.unit.protects else {}),
+            **({"delta_apart": str(self.apart)} if self.apart else {}),
         }
 
 
@@ -94,9 +99,16 @@ class Grant:
     @cached_property
     def total(self) -> Fraction:
         """In the grant's unit."""
+        return self.total_beside(Fraction(0))
+
+    def total_beside(self, apart: Fraction) -> Fraction:
+        """In the grant's unit, where releases have spent so much of its delta apart: rho is worth the
+        epsilon at the rest."""
         if self.delta is None:
             return self.epsilon
-        return gaussian.rho_of_epsilon(self.epsilon, self.delta)
+        return (
+            gaussian.rho_of_epsilon(self.epsilon, self.delta - apart) if apart < self.delta else Fraction(0)
+        )
 
     def __add__(self, more: Grant) -> Grant:
         return Grant(
@@ -107,19 +119,20 @@ class Grant:
             self.protects,
         )
 
-    def epsilon_of(self, amount: Fraction) -> Fraction:
-        """What an amount in the grant's unit is worth as an epsilon at its delta, rounded up."""
+    def epsilon_of(self, amount: Fraction, apart: Fraction = Fraction(0)) -> Fraction:
+        """What an amount in the grant's unit is worth as an epsilon at its delta, or at what is left of that
+        beside what is set apart, rounded up."""
         if self.delta is None or amount <= 0:
             return amount
-        return gaussian.epsilon_of_rho(amount, self.delta)
+        return gaussian.epsilon_of_rho(amount, self.delta - apart)
 
-    def more_for(self, needed: Fraction) -> Fraction:
+    def more_for(self, needed: Fraction, apart: Fraction = Fraction(0)) -> Fraction:
         """The epsilon that must be granted, at least, so that the total is not below what is needed."""
         if self.delta is None:
             return needed - self.epsilon
         # Both conversions round in the safe direction, so that a few last digits may be missing.
-        more = max(self.epsilon_of(needed) - self.epsilon, Fraction(1, 10**12))
-        while gaussian.rho_of_epsilon(self.epsilon + more, self.delta) < needed:
+        more = max(self.epsilon_of(needed, apart) - self.epsilon, Fraction(1, 10**12))
+        while gaussian.rho_of_epsilon(self.epsilon + more, self.delta - apart) < needed:
             more = more * 2 if more < Fraction(1, 10**9) else more * (1 + Fraction(1, 10**9))
         return more
 
@@ -157,12 +170,24 @@ def converted(amount: Fraction, source: Unit, target: Unit) -> tuple[Fraction, s
     return amount, ", then ".join(steps) or None
 
 
+def price_in(cost: Cost, target: Unit) -> tuple[Fraction, str | None] | None:
+    """`converted`, of a release. What it sets apart of its delta stays the same: a row that is replaced takes
+    one label away and brings one. But it may change two units, which may bring the same new label together,
+    and the threshold is for one: then nothing is implied."""
+    assert cost.amount is not None
+    assert cost.unit is not None
+    if cost.apart and cost.unit.protects != target.protects and target.neighbours == "replace_one":
+        return None
+    return converted(cost.amount, cost.unit, target)
+
+
 def cost_of(payload: dict[str, Any]) -> Cost:
     """The cost that a reserve entry records."""
     if payload["currency"] == "unbounded":
         return UNBOUNDED
     unit = Unit(payload["currency"], payload["neighbours"], payload.get("unit", ""))
-    return Cost(Fraction(payload["amount"]), unit, payload["epsilon"], payload["delta"])
+    apart = Fraction(payload.get("delta_apart", 0))
+    return Cost(Fraction(payload["amount"]), unit, payload["epsilon"], payload["delta"], apart)
 
 
 def grant_of(payload: dict[str, Any]) -> Grant:

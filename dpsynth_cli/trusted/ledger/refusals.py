@@ -9,7 +9,7 @@ from fractions import Fraction
 from dpsynth_cli.errors import NOTHING_SPENT, BudgetError
 from dpsynth_cli.numbers import enough, shown
 from dpsynth_cli.trusted.ledger.balance import Account, is_pattern
-from dpsynth_cli.trusted.ledger.grants import Cost, Grant, converted
+from dpsynth_cli.trusted.ledger.grants import Cost, Grant, price_in
 from dpsynth_cli.trusted.ledger.policy import Policy
 
 
@@ -31,28 +31,38 @@ def grant_command(dataset: str, epsilon: str, grant: Grant) -> str:
     return f"dpsynth budget grant {shlex.quote(dataset)} {epsilon}{delta}{relation}{unit}"
 
 
-def too_little(
-    dataset: str,
-    asked: Cost,
-    charged: Fraction,
-    conversion: str | None,
-    grant: Grant,
-    left: Fraction,
-) -> BudgetError:
+def too_little(account: Account, asked: Cost, charged: Fraction, conversion: str | None) -> BudgetError:
     """The grant has less left than the release costs."""
-    currency = grant.unit.currency
+    grant, apart, left = account.grant, account.apart + asked.apart, account.left_for(asked.apart)
+    assert grant is not None
+    assert left is not None
+    if grant.delta is not None and apart >= grant.delta:
+        return _no_delta_left(account, asked, grant)
+    dataset, currency = account.dataset, grant.unit.currency
     at = f" at delta = {shown(Fraction(asked.delta))}" if asked.delta else ""
     stated = f"epsilon = {asked.epsilon}{at}"
     why = f" (its {stated}: {conversion})" if conversion else f" (its {stated})" if currency == "rho" else ""
     needs = f"this release needs {currency} = {shown(charged)}{why}"
-    worth = "" if grant.delta is None else f" (epsilon {shown(grant.epsilon_of(left), up=False, digits=6)})"
-    has = f"{called(dataset)} has {shown(left, up=False)} left{worth}"
-    more = enough(grant.more_for(grant.total - left + charged))
+    worth = f" (epsilon {shown(grant.epsilon_of(left, apart), up=False, digits=6)})"
+    has = f"{called(dataset)} has {shown(left, up=False)} left{'' if grant.delta is None else worth}"
+    more = enough(grant.more_for(grant.total_beside(apart) - left + charged, apart))
     return BudgetError(
         f"{needs}, but {has}.",
         NOTHING_SPENT,
         "Lower privacy.epsilon, or ask the owner of the ledger for more: "
         + grant_command(dataset, more, grant),
+    )
+
+
+def _no_delta_left(account: Account, asked: Cost, grant: Grant) -> BudgetError:
+    assert grant.delta is not None
+    left = max(grant.delta - account.apart, Fraction(0))
+    return BudgetError(
+        f"this release spends delta = {shown(asked.apart)} on labels that nobody has listed, but "
+        f"{called(account.dataset)} has {shown(left, up=False)} of its delta left.",
+        NOTHING_SPENT,
+        "State candidates of such columns, lower privacy.delta, or ask the owner of the ledger for a budget "
+        "with a larger delta in its place.",
     )
 
 
@@ -174,7 +184,7 @@ def _check_first_grant(account: Account, new: Grant, nothing: str) -> None:
                     "If the budget is to stand beside it, say so with --allow-groups.",
                 )
             continue
-        price = converted(cost.amount, cost.unit, new.unit)
+        price = price_in(cost, new.unit)
         if price is None:
             raise BudgetError(
                 f"{account.dataset} already has a release counted in {cost.unit}, which a budget in "
@@ -184,7 +194,7 @@ def _check_first_grant(account: Account, new: Grant, nothing: str) -> None:
                 "with --delta both currencies.",
             )
         spent += price[0]
-    if spent > new.total:
+    if spent > new.total_beside(account.apart):
         raise BudgetError(
             f"{account.dataset} was already charged {new.unit.currency} = {shown(spent)}, more than this "
             f"grant of {shown(new.total, up=False)}.",

@@ -18,13 +18,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.trusted.core.scales import exact
+from dpsynth_cli.trusted.core.scales import BITS, COARSE, SMOOTHING, exact
 from dpsynth_cli.trusted.noise.samplers import discrete_gaussian
 from dpsynth_cli.trusted.noise.words import Words
-
-SMOOTHING = 4  # of the grid's step squared: the variance that hides where the grid lies
-BITS = 12  # the grid's step is 2^-12, so that smoothing adds 2.4e-7 to the variance
-COARSE = 1 << 48  # from this variance on the grid is that of the integers
 
 
 def rounded_gaussian(sigma2: Fraction | int, size: int, source: Words) -> NDArray[np.int64]:

@@ -62,10 +62,11 @@ def _inside(path: str) -> list[str]:
 
 def _metadata(file: Path) -> list[str]:
     import pyarrow as pa
-    from pyarrow import parquet
+
+    from dpsynth_cli.trusted.rows.parquet_form import stored_schema
 
     try:
-        metadata = parquet.read_schema(file).metadata or {}
+        metadata = stored_schema(file).metadata or {}
     except (OSError, pa.ArrowException):
         return []
     return [metadata[KEY].decode("utf-8", "replace")] if KEY in metadata else []

@@ -43,6 +43,7 @@ FORMS = {  # in this order: the first that fits
     "moment": rf"{grammar.DAY}(?:{grammar.CLOCK}{grammar.ZONE}?)?",
 }
 _STEPS = {  # a moment that is a multiple of the step: as text, and in seconds
+    "1d": (rf"{grammar.DAY}(?:[ T]00(?::00(?::00(?:\.0*)?)?)?Z?)?", 86_400),
     "1h": (rf"{grammar.DAY}(?:[ T][0-9]{{2}}(?::00(?::00(?:\.0*)?)?)?{grammar.ZONE}?)?", 3600),
     "1min": (rf"{grammar.DAY}(?:[ T][0-9:]{{2,5}}(?::00(?:\.0*)?)?{grammar.ZONE}?)?", 60),
     "1s": (rf"{grammar.DAY}(?:[ T][0-9:]+(?:\.0*)?{grammar.ZONE}?)?", 1),

@@ -63,7 +63,8 @@ def column_names(path: str, csv: CsvOptions) -> list[str]:
 def parquet_schema(path: str) -> Any:
     """The schema of a Parquet file, or of the first one in a folder."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from dpsynth_cli.trusted.rows.parquet_form import stored_schema
 
     if os.path.isdir(path):
         parts = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
@@ -71,8 +72,7 @@ def parquet_schema(path: str) -> Any:
             raise FileError(f"The folder {path} has no .parquet file.", COST)
         path = os.path.join(path, parts[0])
     try:
-        with open(path, "rb") as file:
-            return pq.read_schema(file)
+        return stored_schema(path)
     except pa.ArrowException:
         raise FileError(f"{path} is not a Parquet file.", COST) from None
     except OSError as error:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import NOTHING_SPENT, FileError
 from dpsynth_cli.trusted.rows.encode import Codes
-from dpsynth_cli.trusted.rows.parquet_form import byte_arrays, footer
+from dpsynth_cli.trusted.rows.parquet_form import byte_arrays, footer, stored_schema
 from dpsynth_cli.trusted.rows.parquet_plan import BATCH, TEXT, Group, plan, power_of_two
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import (
@@ -169,7 +169,7 @@ class ParquetScan:
     def _check(self, path: Path, stamp: tuple[int, int]) -> _File:
         with reading(str(path), NOTHING_SPENT):
             about = footer(path)
-            stored, plain = _stored_schema(path), about.schema.to_arrow_schema()
+            stored, plain = stored_schema(path), about.schema.to_arrow_schema()
             loose = byte_arrays(about, [column.name for column in self.columns])
         for schema in (stored, plain):
             check_names(str(path), self.columns, schema.names, show=True)
@@ -280,12 +280,3 @@ def _whole(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     except pa.ArrowException:  # together, the labels are more than an array holds
         return batches
     return whole if len(whole) == 1 else batches
-
-
-def _stored_schema(file: Path) -> pa.Schema:
-    """The types of the columns as the writer meant them."""
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(file) as opened:
-        opened.schema_arrow.names  # noqa: B018  decoded now: in a damaged file they may be no text
-        return opened.schema_arrow

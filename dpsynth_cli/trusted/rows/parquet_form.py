@@ -6,6 +6,9 @@ label more than an int8 holds, and reading fails. So rows are read without that 
 
 **A decimal has a fixed number of bytes.** In one stored as BYTE_ARRAY each cell has a length of its own, and
 pyarrow fails at a cell of none or of too many: such a column is refused by its type, whatever is in it.
+
+**Statistics are left out**: smallest, largest and missing values, histograms of lengths. Nothing here needs
+what a footer says about cells, and pyarrow ends the process where they do not fit their column.
 """
 
 from __future__ import annotations
@@ -18,12 +21,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpsynth_cli.trusted.rows.thrift import without
+
 _MAGIC = b"PAR1"
 _KEY = b"\x18\x0cARROW:schema"  # as it stands in a footer: a text of 12 bytes
+_COLUMN = (4, 1, 3)  # fields of a footer: row groups, their columns, what is said of a column
+_STATISTICS = (12, 16, 17)  # of a column: of values, of sizes, of places on a map
 
 
-def footer(path: str | Path) -> Any:
-    """A file's metadata as if it had been written without an Arrow schema."""
+def footer(path: str | Path, arrow_schema: bool = False) -> Any:
+    """A file's metadata as if it had been written without statistics, and without an Arrow schema.
+
+    With `arrow_schema`, types are as the writer meant them.
+    """
     from pyarrow import parquet
 
     with open(path, "rb") as file:
@@ -34,10 +44,18 @@ def footer(path: str | Path) -> Any:
         if len(end) < 8 or end[4:] != _MAGIC or length > size - 8:
             raise pa.ArrowInvalid("not a Parquet file")
         file.seek(size - 8 - length)
-        about = file.read(length)
-    before, key, after = about.rpartition(_KEY)  # what rows leave in a footer stands before it
-    about = before + key.lower() + after
-    return parquet.read_metadata(pa.BufferReader(_MAGIC + about + struct.pack("<I", length) + _MAGIC))
+        about = without(file.read(length), _COLUMN, _STATISTICS)
+    if not arrow_schema:
+        before, key, after = about.rpartition(_KEY)  # what rows leave in a footer stands before it
+        about = before + key.lower() + after
+    return parquet.read_metadata(pa.BufferReader(_MAGIC + about + struct.pack("<I", len(about)) + _MAGIC))
+
+
+def stored_schema(path: str | Path) -> pa.Schema:
+    """The types of a file's columns as the writer meant them."""
+    schema: pa.Schema = footer(path, arrow_schema=True).schema.to_arrow_schema()
+    schema.names  # noqa: B018  decoded now: in a damaged file they may be no text
+    return schema
 
 
 def byte_arrays(about: Any, names: Sequence[str]) -> dict[str, int]:

@@ -192,13 +192,22 @@ def _whole(array: pa.Array, kernels: tuple[Kernel, ...]) -> Values | None:
 
 
 def shortened(array: pa.Array, longest: int) -> pa.Array:
-    """Text, or a dictionary of it, without longer cells: in their place is one that says as little."""
+    """Text, or a dictionary of it, without longer cells: in their place is one that says as little.
+
+    A cell of a damaged page may name a label that its dictionary does not have: it is missing.
+    """
     from pyarrow import compute as pc
 
     if pa.types.is_dictionary(array.type):
-        labels = array.dictionary
+        labels, places = array.dictionary, array.indices
         short = shortened(labels, longest)
-        return array if short is labels else pa.DictionaryArray.from_arrays(array.indices, short)
+        ends = pc.min_max(places).as_py()
+        if places.null_count < len(places) and not 0 <= ends["min"] <= ends["max"] < len(labels):
+            there = pc.and_(pc.greater_equal(places, 0), pc.less(places, len(labels)))
+            places = pc.if_else(there, places, pa.scalar(None, places.type))
+        elif short is labels:
+            return array
+        return pa.DictionaryArray.from_arrays(places, short)
     long = too_long(array, longest)
     return pc.if_else(from_numpy(long), pa.scalar("\0 too long", array.type), array) if long.any() else array
 

@@ -43,11 +43,12 @@ def unit_column(name: str) -> Column:
 @dataclass(frozen=True)
 class Units:
     """The column that says whose a row is, how many rows of a unit are kept, and the secret of the
-    release."""
+    release. With `time`, a column, those that are kept follow one another."""
 
     column: str
     rows: int
     key: str = field(repr=False)
+    time: str | None = None
 
     def of_cells(self, cells: pa.Array, ruined: int = 0) -> Marks:
         """The mark of each row's unit; ruined records come last, and have no unit of their own."""
@@ -103,4 +104,5 @@ class Units:
         return np.frombuffer(stream.update(np.ascontiguousarray(words).tobytes()), np.uint64).reshape(-1, 2)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"column": self.column, "rows": self.rows, "key": self.key}  # a hash cannot be pickled
+        # All but the hash, which cannot be pickled.
+        return {"column": self.column, "rows": self.rows, "key": self.key, "time": self.time}

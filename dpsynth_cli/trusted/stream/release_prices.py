@@ -24,11 +24,14 @@ def release_charge(question: Question, omega: Domain, accountant: Accountant, re
     if is_free(question, omega) or not question.share:
         once = charge_for(replace(question, share=Fraction(1)), omega, accountant)
         return replace(once, question=question, price=Price("none", Fraction(0), Fraction(0), 0.0))
-    return _priced(question, omega, accountant.currency, accountant.total, phase_of(release).length)
+    return charge_over(question, omega, accountant.currency, accountant.total, phase_of(release).length)
 
 
 @lru_cache(maxsize=128)
-def _priced(question: Question, omega: Domain, currency: Currency, total: Fraction, length: int) -> Charge:
+def charge_over(
+    question: Question, omega: Domain, currency: Currency, total: Fraction, length: int
+) -> Charge:
+    """A question that is measured in every row of C of a phase of so many releases."""
     method = factorisation(currency)
     once = charge_for(question, omega, Accountant(currency, total, total, Fraction(0)))
     norm = method.norm(length)

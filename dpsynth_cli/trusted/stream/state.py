@@ -31,7 +31,8 @@ from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError, VerificationError
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.numeric.running import Running
-from dpsynth_cli.questions import Answer, Ints, about
+from dpsynth_cli.question_json import about
+from dpsynth_cli.questions import Answer, Ints
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.blocks import Blocks
 from dpsynth_cli.trusted.stream.leaves import Leaves
@@ -50,7 +51,8 @@ class StreamState:
     counting. `release` is about the last release: its number, the clock, the generation that has it, the
     day. `problems` are the cells of all pushes that are not as declared; a state of before they were has
     none. `deletions` are the ids of batches whose rows were taken away; a state of before they were kept
-    has them among the others only.
+    has them among the others only. `units`, where those are protected: the key of their marks, and how many
+    rows of each were counted (`unit_quota.py`).
     """
 
     stream_id: str
@@ -68,6 +70,7 @@ class StreamState:
     counters: tuple[dict[str, Any], list[Ints]] | None = None
     problems: dict[str, Any] = field(default_factory=dict)
     deletions: list[str] = field(default_factory=list)
+    units: dict[str, Any] = field(default_factory=dict)
 
     @property
     def pushes(self) -> int:
@@ -137,7 +140,7 @@ class StreamState:
 WORDS = (
     "stream_id", "secret", "spec", "seed", "generation", "ledger", "batches", "events", "release",
 )  # fmt: skip
-LATER = ("problems", "deletions")  # older states have none
+LATER = ("problems", "deletions", "units")  # older states have none
 
 
 class Store:

@@ -10,20 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question, as_json
+from dpsynth_cli.question_json import as_json
+from dpsynth_cli.questions import Answer, Ask, Asking, Cells, Floats, Ints, Question
 from dpsynth_cli.trusted.core.accountant import Accountant
-from dpsynth_cli.trusted.engines.local import added_up
+from dpsynth_cli.trusted.engines.local import Pieces, added_up
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.stream.blocks import close_release, open_release, outside
+from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed, none_yet, read_rows, read_sums
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
+from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream.prefix_counts import prefix_counts
 from dpsynth_cli.trusted.stream.state import StreamState
+from dpsynth_cli.trusted.stream.table_counters import Counters
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Stream:
         return state.events if self.public_arrivals else state.pushes
 
 
-def read_batch(
-    scan: Scan,
+def read_leaves(
+    scan: Pieces,
     stream: Stream,
     progress: Callable[[int], None] = lambda done: None,
     counted: Problems | None = None,
@@ -91,6 +95,59 @@ def measure_release(state: StreamState, stream: Stream, ask_release: Callable[[A
     ask_release(Asking(recorded, ask.sd), before)
     state.release["before"] = before
     state.blocks, state.open = close_release(method, blocks, asked), Leaves()
+
+
+def epoch_of(state: StreamState, stream: Stream, first: Sequence[Question]) -> Epoch:
+    """The epoch under way of a stream of mixed tables, or a new one, which begins with these questions."""
+    if state.counters is not None:
+        return Epoch.of_parts(*state.counters)
+    return Epoch(len(state.release.get("epochs", [])), none_yet(stream.omega), Counters(list(first)))
+
+
+def read_mixed(
+    scan: Pieces,
+    stream: Stream,
+    epoch: Epoch,
+    progress: Callable[[int], None] = lambda done: None,
+    counted: Problems | None = None,
+) -> CodedRows | Summed:
+    """A batch of mixed columns: as it is until tables are chosen, then as sums."""
+    if epoch.questions:
+        return read_sums(scan, stream.omega, epoch.questions, progress, counted)
+    return read_rows(scan, stream.omega, progress, counted)
+
+
+def add_mixed(
+    state: StreamState, stream: Stream, epoch: Epoch, batch: CodedRows | Summed, batch_id: str
+) -> int:
+    """Take such a batch into the state, and give the clock after it."""
+    state.batches.append(batch_id)
+    state.events += batch.rows
+    epoch.arrive(batch)
+    state.counters = epoch.as_parts()
+    return stream.clock(state)
+
+
+def measure_mixed(
+    state: StreamState,
+    stream: Stream,
+    choose: Callable[[int, Ask, list[Answer]], float],
+    is_over: Callable[[float, Sequence[Answer]], bool],
+) -> None:
+    """Measure the next release of the epoch under way: its answers follow those of the epochs before, and
+    what its tables were chosen by. `choose` is told the number of the epoch; `is_over` says by answers alone
+    whether another one begins then."""
+    assert state.counters is not None
+    epoch = Epoch.of_parts(*state.counters)
+    own = partial(choose, epoch.number)
+    choice, now = epoch.measure(stream.omega, stream.budget, system_source(), own)
+    finished, under_way = state.release["epochs"][: epoch.number], state.release["epochs"][epoch.number :]
+    before = sum(map(sum, finished))
+    choice = choice or state.answers[before : before + (under_way[0][0] if under_way else 0)]
+    state.answers = [*state.answers[:before], *choice, *now]
+    state.release["epochs"] = [*finished, [len(choice), len(now)]]
+    over = epoch.is_full or (epoch.chosen_for and is_over(epoch.chosen_for, [a for _, a in now]))
+    state.counters = None if over else epoch.as_parts()
 
 
 def check_segments(

@@ -8,14 +8,16 @@ to `evaluate`; and the counts, which go to the steward; and they go nowhere else
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.questions import Ints, Progress, Question
+from dpsynth_cli.trusted.core.open_labels import LabelCounts
 from dpsynth_cli.trusted.core.shapes import columns_of
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import sum_over
+from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.sample import Sample, Table, scanned
 from dpsynth_cli.trusted.rows.scan import Scan
@@ -92,6 +94,15 @@ class Passes:
             self._memory = memory if keep.whole and memory.has(rows) else None
         return found
 
+    def labels(self, names: Sequence[str]) -> Iterator[LabelCounts]:
+        """All labels of columns, and how many rows or units have each."""
+        assert self._engine.gather is not None
+        self._progress("reading", 0, self._scan.size)
+        columns = [self._omega[name] for name in names]
+        with closing(LabelShelves(Labelled(self._scan, columns, self._units))) as shelves:
+            self._engine.gather(shelves, lambda done: self._progress("reading", done, self._scan.size))
+            yield from shelves.counts()
+
     def _truncated(self, units: Units) -> KeptUnits:
         """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
         what was left out is an error of the release too."""
@@ -99,7 +110,7 @@ class Passes:
         sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
         look = BestEffort(sample.add)
         counted = self._uncounted([column.name for column in self._omega])
-        with closing(Truncation(Marked(self._scan, self._omega.columns, units))) as truncation:
+        with closing(Truncation(Marked(self._scan, self._omega.columns, units), keeps=True)) as truncation:
             self._engine.gather(
                 truncation,
                 lambda done: self._progress("reading", done, self._scan.size),
@@ -128,6 +139,7 @@ class Passes:
         return table
 
     def _uncounted(self, names: Collection[str]) -> Problems:
-        """Counts to be made of those columns that no pass has counted."""
-        left = (column.name for column in self._scan.columns if column.name not in self.problems.columns)
+        """Counts to be made of those columns that no pass has counted, once their labels are known."""
+        known = (column.name for column in self._scan.columns if not column.open)
+        left = (name for name in known if name not in self.problems.columns)
         return Problems.of(name for name in left if name in names)

@@ -24,6 +24,7 @@ from dpsynth_cli.questions import (
     Question,
     RowScores,
     Total,
+    UnitPairs,
     UnitSizes,
 )
 from dpsynth_cli.trusted.core.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
@@ -39,7 +40,7 @@ class Tally:
 
     def __init__(self, questions: Sequence[Question], omega: Domain) -> None:
         self.omega, self.questions = omega, list(questions)
-        if any(isinstance(question.statistic, UnitSizes) for question in self.questions):
+        if any(isinstance(question.statistic, UnitSizes | UnitPairs) for question in self.questions):
             raise ValueError("units are counted in a table of their own: unit_sums.py")
         self.rows = 0
         self._finer = finer_trees(self.questions)

@@ -144,10 +144,10 @@ def test_what_rules_forbid_never_appears(strata, epsilon):
 
 
 def test_too_little_for_pairs_is_a_release_by_marginals_and_says_so():
-    omega = Domain(ALL, strata="label")
+    omega = Domain(ALL, strata="label", neighbours="replace_one")  # the number of rows has no noise
     model, _, bill = release(table(500), omega, 0.1)
     assert model.notes == (joint.FALLBACK,)
-    assert {charge.question.step for charge in bill} == {"total", "columns"}
+    assert {charge.question.step for charge in bill} == {"n", "total", "columns"}
     model, _, _ = release(table(12_000), omega, 1.0)
     assert model.notes == ()
 
@@ -183,7 +183,7 @@ def test_one_column_is_released_too(columns):
 
 
 def test_more_rows_than_a_block_are_drawn_alike_and_do_not_repeat(monkeypatch):
-    monkeypatch.setattr(rows, "BLOCK", 2000)
+    monkeypatch.setattr(rows, "MOST", 2000)
     omega = Domain(ALL, strata="label")
     codes = table(12_000)
     _, made, _ = release(codes, omega, 3.0, rows=7001)

@@ -174,14 +174,18 @@ def test_a_sparse_snapshot_is_algorithm_3_on_the_counts():
     counts = {0: np.array([90]), 1: np.array([70, -10]), 2: np.array([50, 20, 3, 0])}
     for total, rows in ((None, 90), (100, 100)):
         model = online.sparse_snapshot(
-            counts if total is None else {j: counts[j] for j in (1, 2)}, total, line
+            counts if total is None else {j: counts[j] for j in (1, 2)},
+            total,
+            line,
+            online.Params(),
+            Fraction(1),
         )
         quarter = np.bincount(drawn(model, rows)["x"] * 4 // GRID, minlength=4)
         assert model.total == rows
         # Level 1: what the root has more than 70 + 0 goes half to each; then the same below.
         assert quarter[:2].sum() == {90: 80, 100: 85}[rows]
         assert quarter.sum() == rows
-    assert online.sparse_snapshot({}, 7, line).total == 7
+    assert online.sparse_snapshot({}, 7, line, online.Params(), Fraction(1)).total == 7
 
 
 # --- what fits -----------------------------------------------------------------------------------------

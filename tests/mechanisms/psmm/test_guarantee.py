@@ -108,13 +108,14 @@ def test_check_the_audit_and_the_report_have_it(dpsynth, tmp_path):
     lines = [f"{x:.4f},{y:.4f}" for x, y in rng.random((2000, 2))]
     (tmp_path / "rows.csv").write_text("\n".join(["x,y", *lines]) + "\n")
     (tmp_path / "spec.yaml").write_text(SPEC)
-    told = dpsynth("check", "spec.yaml", "--runs", "0", "--json").json["prediction"]["bound"]
+    told, own = dpsynth("check", "spec.yaml", "--runs", "0", "--json").json["prediction"]["bounds"]
     assert "any statistic that changes by no more than the row does" in told["meaning"]
     assert dpsynth("release", "spec.yaml", "-q").code == 0
     audit = json.loads((tmp_path / "out/rows.audit.public.json").read_text())
-    (line,) = [line for line in audit["error_bounds"] if "w1" in line]
+    line, by_counts = [line for line in audit["error_bounds"] if "w1" in line]
     assert line["w1"] == told["w1"] < 0.15
+    assert by_counts["w1"] < 1.1 * line["w1"] > own["w1"] / 1.1
     assert "this release" in line["meaning"]
     assert dpsynth("verify", "out/rows.audit.public.json").code == 0
     assert dpsynth("report", "out/rows.audit.public.json", "-o", "page.html", "-q").code == 0
-    assert "A bound on the expected W1" in (tmp_path / "page.html").read_text()
+    assert "A bound, no measurement" in (tmp_path / "page.html").read_text()

@@ -12,6 +12,7 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import BudgetError, FileError, UsageError
+from dpsynth_cli.question_json import as_json
 from dpsynth_cli.questions import (
     Answer,
     CellCounts,
@@ -22,7 +23,6 @@ from dpsynth_cli.questions import (
     Question,
     RowScores,
     Total,
-    as_json,
 )
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch

@@ -23,11 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth_cli.domain import CsvOptions, Domain
+from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import DpsynthError, FileError
 from dpsynth_cli.questions import CellCounts, Cells, Halves, Question
 from dpsynth_cli.release.write import decode, write_table
-from dpsynth_cli.trusted.engines import dask, local, summed
+from dpsynth_cli.trusted.engines import dask, dask_shuffle, local, summed
+from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems, count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.scan import Scan
@@ -153,24 +154,53 @@ def test_dask_gives_the_sums_of_the_local_engine_to_the_last_bit(tables, engine,
     assert sum(seen) == pytest.approx(2 * scan.size, rel=0.01)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(tables, engine, kind):
-    """The first column says whose a row is: most of its values have more than two rows."""
+@pytest.mark.parametrize(("kind", "readings"), [*((kind, 1) for kind in KINDS), (KINDS[0], 3)])
+def test_dask_keeps_the_same_rows_of_each_unit_as_the_local_engine(
+    tables, engine, kind, readings, monkeypatch
+):
+    """The first column says whose a row is: most of its values have more than two rows. Also where not all
+    rows would fit in the workers' memory."""
+    monkeypatch.setattr(dask_shuffle, "_readings", lambda client, size: readings)
     unit, *others = OMEGA.columns
-    omega = Domain(tuple(others), unit_rows=2)
+    omega = Domain(tuple(others), unit_rows=3)
     scan = open_scan(str(tables[kind]), (*others, unit_column(unit.name)))
-    marked = Marked(scan, omega.columns, Units(unit.name, 2, "c3" * 32))
+    marked = Marked(scan, omega.columns, Units(unit.name, 3, "c3" * 32, others[0].name))
     found = []
     for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
-        with closing(Truncation(marked)) as truncation:
+        with closing(Truncation(marked, keeps=True)) as truncation:
             gather(truncation, **options)
-            kept, units = truncation.kept()
-            with closing(kept), closing(units):
-                blocks = [np.stack(list(kept.encode(piece).values())) for piece in kept.pieces()]
-                found.append((np.concatenate(blocks, axis=1), units.rows, truncation.rows))
-    assert found[0][1:] == found[1][1:]
-    assert found[0][2] == ROWS > len(found[0][0][0])
-    assert np.array_equal(*(rows[:, np.lexsort(rows)] for rows, _, _ in found))
+            tables = truncation.kept()
+            with closing(tables[0]), closing(tables[1]), closing(tables[2]):
+                found.append((truncation.rows, *map(sorted_codes, tables)))
+    assert found[0][0] == found[1][0] == ROWS > found[0][1].shape[1] > found[0][2].shape[1]
+    assert all(np.array_equal(*pair) for pair in zip(found[0][1:], found[1][1:], strict=True))
+
+
+def sorted_codes(kept) -> np.ndarray:
+    codes = np.concatenate([np.stack(list(kept.encode(piece).values())) for piece in kept.pieces()], axis=1)
+    return codes[:, np.lexsort(codes)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dask_counts_the_same_labels_as_the_local_engine(tables, engine, kind):
+    """Of rows, and of units, each at one of its labels."""
+    unit, *others = OMEGA.columns
+    columns = [Column(column.name, "nominal") for column in others if column.categorical]
+    scan = open_scan(str(tables[kind]), (*columns, unit_column(unit.name)))
+    for units in (None, Units(unit.name, 2, "c3" * 32)):
+        found = []
+        for gather, options in ((local.gather, {}), (engine.gather, {"part_size": 20_000})):
+            with closing(LabelShelves(Labelled(scan, columns, units))) as shelves:
+                gather(shelves, **options)
+                found.append(
+                    {
+                        (place, label): count
+                        for place, labels, counts in shelves.counts()
+                        for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+                    }
+                )
+        assert found[0] == found[1]
+        assert {place for place, _ in found[0]} == set(range(len(columns)))
 
 
 def test_dask_counts_the_same_cells_that_are_not_as_declared(tmp_path, engine):

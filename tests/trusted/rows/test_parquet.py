@@ -13,7 +13,7 @@ from dpsynth_cli.domain import Column
 from dpsynth_cli.errors import FileError, MemoryShort
 from dpsynth_cli.trusted.rows.problems import count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
-from dpsynth_cli.trusted.rows.text import LONGEST
+from dpsynth_cli.trusted.rows.text import LONGEST, shortened
 
 NOTHING = "Nothing was read and nothing was spent."
 LABELS = Column("s", "nominal", categories=("a", "b"), other="b", nullable=True)
@@ -190,3 +190,11 @@ def test_a_name_like_the_stored_schemas_is_a_name(tmp_path):
             pq.write_table(table, tmp_path / "t.parquet", store_schema=stored)
             column = Column(name, "nominal", categories=("a", "b"), other="b")
             assert Counter(codes(tmp_path / "t.parquet", column)) == {0: 1, 1: 2}
+
+
+def test_a_label_that_its_dictionary_does_not_have_is_missing():
+    for places in ([0, 84, 1, None, -1], [7, 7], [None, None], []):
+        damaged = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), ["a", "b"], safe=False)
+        cells = shortened(damaged, 100)
+        cells.validate(full=True)
+        assert cells.to_pylist() == [["a", "b"][i] if i in (0, 1) else None for i in places]

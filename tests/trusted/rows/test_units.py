@@ -38,8 +38,8 @@ def truncated(scan: Marked) -> tuple[Counter[tuple[int, ...]], int]:
     found: Counter[tuple[int, ...]] = Counter()
     with closing(Truncation(scan)) as truncation:
         gather(truncation)
-        kept, units = truncation.kept()
-        with closing(kept), closing(units):
+        kept, units, pairs = truncation.kept()
+        with closing(kept), closing(units), closing(pairs):
             for piece in kept.pieces():
                 codes = kept.encode(piece)
                 found.update(zip(*(codes[column.name].tolist() for column in COLUMNS), strict=True))

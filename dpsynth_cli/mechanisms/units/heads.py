@@ -1,0 +1,97 @@
+"""Which rows units begin with, and how many rows they have: rows of a model, weighed so that they agree with
+the noisy tables of units by size and a column of the unit, or the time of its first row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpsynth_cli.mechanisms.units.sizes import LEAST, MOST, ROUNDS, cells_of
+from dpsynth_cli.numeric.histogram import on_simplex
+from dpsynth_cli.questions import Answer, Bins, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """A factor for each cell of an axis and each group of sizes; a row and a size are as likely as their
+    factors multiplied."""
+
+    edges: tuple[int, ...]  # of sizes: group i is edges[i] < rows <= edges[i + 1]
+    units: Floats  # how many units each group has
+    axes: tuple[Bins, ...]
+    factors: tuple[Floats, ...]
+
+    @property
+    def mean(self) -> float:
+        """How many rows a unit has."""
+        middle = (np.asarray(self.edges[1:]) + np.asarray(self.edges[:-1]) + 1) / 2
+        return float(self.units @ middle / max(1e-9, self.units.sum()))
+
+    def by(self, axes: Sequence[Bins]) -> Heads:
+        """The same, which can be weighed by more axes, whatever the size."""
+        more = [np.ones((len(axis.edges) - 1, 1)) for axis in axes]
+        return replace(self, axes=(*self.axes, *axes), factors=(*self.factors, *more))
+
+    def weigh(self, axis: Bins, ratio: Floats) -> None:
+        """Rows in each cell of an axis so much more likely."""
+        factor = self.factors[self.axes.index(axis)]
+        factor *= ratio[:, None]
+
+    def weights(self, codes: Mapping[str, Ints]) -> Floats:
+        """Of each row, for each group of sizes."""
+        found = np.tile(self.units, (len(next(iter(codes.values()))), 1))
+        for axis, factor in zip(self.axes, self.factors, strict=True):
+            found *= factor[cells_of(axis, codes)]
+        return found
+
+    def drawn(self, codes: Mapping[str, Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """So many units, in any order: the row that each begins with, and how many it has."""
+        upto = np.cumsum(self.weights(codes).T)  # even over sizes, and over rows next to each other
+        at = (np.arange(count) + rng.random()) / max(1, count) * upto[-1]
+        place = np.minimum(np.searchsorted(upto, at, side="right"), len(upto) - 1)
+        group, row = np.divmod(place, len(upto) // len(self.units))
+        least, widths = np.asarray(self.edges[:-1]) + 1, np.diff(self.edges)
+        size = least[group] + (rng.random(count) * widths[group]).astype(np.int64)
+        order = rng.permutation(count)
+        return row[order], size[order]
+
+
+def heads_of(
+    axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], edges: Sequence[int]
+) -> Heads:
+    """Factors that agree with all tables on rows of the model; where a table's noise is large, with the sizes
+    of all units."""
+    groups = len(edges) - 1
+    tables = [answer.values.reshape(-1, groups).astype(np.float64) for answer in answers]
+    exact = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]
+    counted = np.average([table.sum(axis=0) for table in tables], axis=0, weights=exact)
+    units = on_simplex(counted, max(1.0, float(counted.sum())))
+    places = [cells_of(axis, codes) for axis in axes]
+    rows = len(places[0]) if places else 0
+    weights = np.tile(units / max(1, rows), (rows, 1))
+    targets = [
+        _target(table, answer.sd, units, np.bincount(place, minlength=len(table)))
+        for table, answer, place in zip(tables, answers, places, strict=True)
+    ]
+    factors = [np.ones_like(table) for table in tables]
+    for _ in range(ROUNDS if rows else 0):
+        for place, target, factor in zip(places, targets, factors, strict=True):
+            now = np.stack([np.bincount(place, own, len(target)) for own in weights.T], axis=1)
+            ratio = np.where(now > 0, np.clip(target / np.maximum(now, 1e-12), LEAST, MOST), 1.0)
+            factor *= ratio
+            weights *= ratio[place]
+    return Heads(tuple(edges), units, tuple(axes), tuple(factors))
+
+
+def _target(table: Floats, sd: float, units: Floats, rows: Ints) -> Floats:
+    """The units of each cell and size: noise below 0 is taken out, and cells whose noise is as large as what
+    they have, or would have if all rows of the model were as likely, are drawn to that."""
+    whole = max(1.0, float(units.sum()))
+    own = on_simplex(table.ravel(), whole).reshape(table.shape)
+    usual = np.outer(rows / max(1, rows.sum()), units)
+    known = np.maximum(own.sum(axis=1, keepdims=True), usual.sum(axis=1, keepdims=True)) ** 2
+    trust = known / (known + table.shape[1] * sd**2 + 1e-9)
+    target = trust * own + (1 - trust) * usual
+    return np.asarray(target * (units / np.maximum(target.sum(axis=0), 1e-9)))
