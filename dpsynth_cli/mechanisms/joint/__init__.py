@@ -276,8 +276,8 @@ MECHANISM = Mechanism(
         "IEEE Trans. Inf. Theory 14, 1968; W. E. Deming, F. F. Stephan: On a Least Squares Adjustment of a "
         "Sampled Frequency Table When the Expected Marginal Totals Are Known. Ann. Math. Stat. 11, 1940; "
         "tables chosen as in K. Cai, X. Lei, J. Wei, X. Xiao: Data Synthesis via Differentially Private "
-        "Markov Random Fields. VLDB 2021; residuals as in B. Barak et al.: Privacy, Accuracy, and Consistency "
-        "Too. PODS 2007"
+        "Markov Random Fields. VLDB 2021; residuals as in B. Barak et al.: Privacy, Accuracy, and "
+        "Consistency Too. PODS 2007"
     ),
     run=run,
     params=Params,
