@@ -2,8 +2,7 @@
 private synthetic data", COLT 2023, Algorithms 3 and 4.
 
 Omega is the product of the columns' codes, Omega_theta its binary partition (columns halved in turn),
-n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts. All counts are
-in rows.
+n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts; all in rows.
 
 Where this is not the printed algorithm (docs/privacy.md):
 - the shares of the levels add up to the whole (E1), and the core doubles the noise under replace_one (E2);
@@ -63,6 +62,7 @@ class Params:
         "none", "copula: halve ranks instead of values, for tables judged by their marginals",
         choices=("none", "copula"),
     )  # fmt: skip
+    wide: str = parameter("refused", "more than 5 columns, to compare", choices=("refused", "allowed"))
 
 
 @dataclass(frozen=True)
@@ -256,17 +256,17 @@ def bound(
     omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
 ) -> Bound | None:
     """The paper's bound for all columns together; it does not speak of strata or copulas."""
-    if omega.strata is not None or params.transform != "none":
+    if omega.strata or params.transform != "none":
         return None
     return Bound(paper_bound(omega.columns, epsilon, n, omega.neighbours), guarantee.PRINTED)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     problems = []
-    if not 1 <= len(omega.modelled) <= 5:
-        problems.append(
-            f"pmm takes 1 to 5 columns besides the strata, not {len(omega.modelled)}; for more, use marginals"
-        )
+    count = len(omega.modelled)
+    if not 1 <= count <= 5 and (params.wide == "refused" or not count):
+        more = "; for more, use another mechanism, or state wide: allowed to compare" * (count > 5)
+        problems.append(f"pmm takes 1 to 5 columns besides the strata, not {count}{more}")
     if params.fanout and params.fanout & (params.fanout - 1):
         problems.append(f"mechanism.fanout is {params.fanout}; it must be a power of two")
     return problems
