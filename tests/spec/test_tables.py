@@ -137,7 +137,7 @@ def test_the_json_schema_takes_tables_and_refuses_both_forms():
         (
             "      relation: {type: ordinal, categories: [head, spouse, child, other]}",
             "      relation: {type: ordinal, categories: private, other: other}",
-            "tables.members looks for labels of relation that nobody has listed, which a release of one table",
+            "tables.members looks for labels of relation that nobody has listed, which a release of",
         ),
         (
             "    order: [relation, -age]",
