@@ -612,7 +612,7 @@ def test_killed_between_any_two_steps_every_batch_counts_once_and_no_noise_is_re
     assert finished(tmp_path) == expected
 
 
-@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse"])
+@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse", "algorithm: joint"])
 def test_a_killed_push_under_real_noise_publishes_one_noise_only(visits, tmp_path, more):
     visits("1.0", more=more, hint=100)
     watched = Watched(tmp_path)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint import FALLBACK, REPEATED, explored, facts_of, few_rows, shares_of, shows
+from dpsynth_cli.mechanisms.joint import FALLBACK, REPEATED, explored, facts_of, few_rows, shows, weights_of
 from dpsynth_cli.mechanisms.joint.columns import SCREENED, ask_columns
 from dpsynth_cli.mechanisms.joint.frame import Frame, without_impossible
 from dpsynth_cli.mechanisms.joint.model import Evidence
@@ -61,7 +61,8 @@ def run_given(
     alone = replace(omega, columns=tuple(column for column in omega if column.origin is None))
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(alone)
-    columns, misfit, links, pairs = shares_of(rest, split, few_rows(ask, alone, sizes))
+    weights = weights_of(split, few_rows(ask, alone, sizes))
+    columns, misfit, links, pairs = divide(rest, list(weights.values()))
     looks = divide(misfit, [1, 1])
     own, given = len(alone.columns), len(omega.columns) - len(alone.columns)
     linked = shows(ask, own * (own - 1) // 2 + own * given, sizes, looks[0])
