@@ -34,7 +34,7 @@ from dpsynth_cli.shares import divide
 
 BEFORE = 0.5  # of what an own column gets, for one of the child before
 UNKNOWN = 1e12  # the variance of what is only guessed
-ROUNDS = 3  # of the last fit: what the child before is like changes with each
+ROUNDS = 6  # of the last fit: what the child before is like changes with each
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,7 @@ def run_given(
             scopes = [((j,), (known.frame.coarse[j],)) for j in _siblings(known).before]
             known.learn(Survey(ask, omega, known.frame).count("columns", scopes, of_before, even=True))
         explored(ask, omega, known, looks, links, pairs - spent)
-    for _ in range(ROUNDS):
-        chain, _ = known.fit()
+    chain, _ = known.fit(rounds=ROUNDS)
     siblings, frame = _siblings(known), known.frame
 
     def draw(block: Mapping[str, Ints], place: Ints, rng: np.random.Generator) -> Block:
