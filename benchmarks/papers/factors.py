@@ -9,7 +9,7 @@ rows were made of, ours are drawn anew (of tables: a quarter that no release saw
 AUC is of the ROC curve. `model` is `release: model` with `strata` by the label, pure epsilon, add_remove; `printed` is
 `printed: true` (replace_one). The paper's own figures come out only where they are not private: `papers.not_private`.
 
-Adult (UCI) has the paper's eleven variables and a label. Its two other tables are in no package of the Python index, so tables
+Adult (UCI) has the paper's eleven variables and a label. Its two other tables were not found in a package of the Python index, so tables
 like them stand in: for Absenteeism (740 people, mixed, a label) anes96 of statsmodels (944 voters, ten variables, the vote),
 for Breast Cancer Coimbra (116 women, nine measurements, a diagnosis) breast_cancer of scikit-learn (569 women, 30 measurements).
 """

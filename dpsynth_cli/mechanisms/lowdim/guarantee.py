@@ -11,6 +11,9 @@ Rows x (of class k) are moved, step by step, to the synthetic ones; W1 is at mos
 - `noise`, `cells`, `number_of_rows`: what counts say (`numeric/moved_rows.py`; psmm: `psmm/guarantee.py`);
 - `normal`: axes that were not counted are drawn normal, and all is moved by a constant for the sake of means;
 - `grid`: a row is rounded to the declared values. Projection on the box brings no row further away.
+
+Two small steps are not proved: axes that were rounded to a grid are taken as orthonormal, and where a private
+mean is multiplied by the size of its own noise, by the expected one.
 """
 
 from __future__ import annotations
