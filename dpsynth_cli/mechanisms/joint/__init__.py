@@ -15,7 +15,7 @@ few combinations in all there is one model of all of them instead (`cube.py`).
     columns      the first questions                    model       all that was counted, and its chain
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
-    cube         every combination in one model
+    cube         every combination in one model         residuals   what answers say of them
 """
 
 from __future__ import annotations
