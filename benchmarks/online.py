@@ -5,14 +5,16 @@
     python -m benchmarks online growth [--picture FILE.svg]
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
+    python -m benchmarks online tables --data DIR [--table adult ...] [--epsilon 1 ...] [--runs 5] [--each 8]
 
 Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error`: mean W1 of the runs to the events
 so far, at every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of
 `blocks` and of pmm by add_remove, without a delta and with one of 1e-9, and (with `--public`) of both algorithms with
 public arrivals by replace_one (in two columns at level ends only), through the real border, in memory. `growth`: the
 noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
-occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. Pictures
-need matplotlib.
+occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. `tables`: mixed tables in 100
+pushes (`algorithm: joint`), the 2-way total variation distance of the last snapshot against that of one release of
+`joint`. Pictures need matplotlib.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from benchmarks.harness import (
 )
 from benchmarks.online_growth import growth
 from benchmarks.online_occupancy import occupancy
+from benchmarks.online_tables import tables as mixed
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.stream_snapshot import header_of, model_of
 from dpsynth_cli.release.stream_step import advance, stream_of
@@ -69,6 +72,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--last", type=int, default=EVENTS, help="and up to so many")
     parser.add_argument("--public", action="store_true", help="public arrivals and `sparse`, too")
     parser.add_argument("--kinds", nargs="+", default=["uniform", "clusters", "skewed"])
+    parser.add_argument("--table", nargs="+", default=["adult"])
+    parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--each", type=int, default=PER_DOUBLING, help="releases while the pushes double")
     parser.add_argument("--picture", type=Path)
 
 
@@ -312,4 +318,4 @@ def whole(folder: Path, kind: str) -> dict[str, object]:
     return {"file": f".{kind}"} | {f"{what}, s": seconds for what, seconds in fewest.items()}
 
 
-PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy}
+PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy, "tables": mixed}

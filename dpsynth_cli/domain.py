@@ -41,6 +41,10 @@ class Column:
     `STEPS` that its values are multiples of, none of them, and zero. `sought` says whether the step is to be
     found, where the steward says anything about it. One `of` a unit has the same value in all rows of it.
 
+    Where tables belong together, `origin` says where cells come from that are not the row's own: ("parent",
+    column), ("previous", column) of the child before it, ("number", table) of children, ("place", "") among
+    them.
+
     >>> Column("age", "integer", lower=0, upper=120, nullable=True).codes
     122
     """
@@ -63,6 +67,7 @@ class Column:
     rounding: bool = False
     sought: bool | None = None
     of: str | None = None
+    origin: tuple[str, str] | None = None
 
     @property
     def categorical(self) -> bool:
@@ -156,7 +161,7 @@ class Domain:
     """The columns of the model, in order, and what else is public about the table. Rows that are `impossible`
     need not be modelled; no row that is released is one. With `unit_rows` neighbours differ in all rows of
     one unit, of which at most so many are kept; else in one row. `unit_order` is the column that says how
-    those of a unit follow one another."""
+    those of a unit follow one another; `table` says which table it is where a release has several."""
 
     columns: tuple[Column, ...]
     neighbours: str = "add_remove"
@@ -165,6 +170,7 @@ class Domain:
     impossible: tuple[Impossible, ...] = ()
     unit_rows: int | None = None
     unit_order: str | None = None
+    table: str = ""
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

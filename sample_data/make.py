@@ -1,6 +1,6 @@
 """Make the sample tables: python sample_data/make.py
 
-Three made-up tables, always the same ones. Nobody in them exists.
+Made-up tables, always the same ones. Nobody in them exists.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CITIES = (
     "Gull Point",
     "Highmoor",
 )
+SEXES = ("female", "male")
 MACHINES = ("lathe", "mill", "press", "saw")
 
 
@@ -134,6 +135,53 @@ def sensors(rng: np.random.Generator, n: int = 4_000) -> pa.Table:
     return pa.table({**columns, "machine": labels})
 
 
+def households(rng: np.random.Generator, n: int = 3_000) -> tuple[pa.Table, pa.Table]:
+    """Households, and who lives in them: couples are of about one age, children a generation younger."""
+    city, rooms = rng.choice(8, n, p=_city_shares(np.full(n, 2))[0]), np.zeros(n, int)
+    head = np.clip(rng.gamma(9, 5.4, n), 18, 94).astype(int)
+    members: list[tuple[int, str, int, str, bool]] = []
+    for home in range(n):
+        before, sex = len(members), rng.integers(2)
+        works = rng.random() < (0.8 if head[home] < 65 else 0.1)
+        members.append((home, "head", head[home], SEXES[sex], works))
+        couple = rng.random() < 0.62 - 0.04 * city[home]
+        if couple:
+            age = int(np.clip(head[home] + rng.normal(-1.5, 3.5), 18, 99))
+            spouse = 1 - sex if rng.random() < 0.97 else sex
+            members.append((home, "spouse", age, SEXES[spouse], rng.random() < (0.7 if age < 65 else 0.08)))
+        many = rng.poisson((1.5 if couple else 0.35) * (24 < head[home] < 62))
+        for age in sorted((head[home] - 27 - rng.normal(3, 5, many)).astype(int), reverse=True):
+            if 0 <= age < 30:
+                members.append((home, "child", age, SEXES[rng.integers(2)], age > 17 and rng.random() < 0.5))
+        if rng.random() < 0.06:
+            members.append((home, "other", int(rng.integers(18, 90)), SEXES[rng.integers(2)], False))
+        rooms[home] = np.clip(round(1.2 + 0.9 * (len(members) - before) + rng.normal(0, 0.9)), 1, 9)
+    number = rng.permutation(n) + 1  # whose household is where in the file tells nothing
+    order = rng.permutation(len(members))
+    columns = list(zip(*members, strict=True))
+    whose = np.array(columns[0])
+    first = pa.table(
+        {
+            "household_id": number,
+            "city": [CITIES[one] for one in city],
+            "rooms": rooms,
+            "rent": np.clip((320 + 165 * rooms - 18 * city) * rng.lognormal(0, 0.25, n), 50, 5000).astype(
+                int
+            ),
+        }
+    )
+    second = pa.table(
+        {
+            "household_id": number[whose],
+            "relation": columns[1],
+            "age": columns[2],
+            "sex": columns[3],
+            "works": [bool(one) for one in columns[4]],
+        }
+    )
+    return first.take(np.argsort(number)), second.take(order)
+
+
 def write_plain_csv(table: pa.Table, path: Path) -> None:
     with path.open("wb") as file:
         file.write((",".join(table.column_names) + "\n").encode())
@@ -143,6 +191,8 @@ def write_plain_csv(table: pa.Table, path: Path) -> None:
 def main() -> None:
     write_plain_csv(trips(np.random.default_rng(20200101)), HERE / "trips.csv")
     write_plain_csv(people(np.random.default_rng(20250101)), HERE / "people.csv")
+    for table, name in zip(households(np.random.default_rng(7)), ("households", "members"), strict=True):
+        write_plain_csv(table, HERE / f"{name}.csv")
     pq.write_table(sensors(np.random.default_rng(24)), HERE / "sensors.parquet", compression="zstd")
 
 

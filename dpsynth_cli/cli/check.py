@@ -83,7 +83,12 @@ def command(
     report: dict[str, Any] = {"spec": wanted.effective, "guarantee": guarantee(wanted), "notes": declared}
     if stated := in_words(wanted.stated):
         report["relations"] = stated
-    if wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
+    if wanted.tables is not None:
+        from dpsynth_cli.cli.check_tables import data_of, report_tables
+
+        report |= report_tables(wanted, like, n, runs, compare, quiet=json)
+        report["notes"] = [*declared, *report["notes"]]
+    elif wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
         if runs and (unit := unit_worth(wanted, report["imagined_rows"], imagined(wanted, like, n)[0])):
@@ -98,7 +103,9 @@ def command(
             report["evaluation"] = worth(wanted, report["imagined_rows"])
             report["notes"].append(advice(report["evaluation"]))
     report |= _compared(wanted, ledger)
-    if data:
+    if data and wanted.tables is not None:
+        report["data"] = data_of(wanted)
+    elif data:
         from contextlib import closing
 
         from dpsynth_cli.mechanisms.search.outer import outer
@@ -137,7 +144,11 @@ def _compared(spec: Spec, option: str | None) -> dict[str, Any]:
     from dpsynth_cli.trusted.rows.unit_marks import unit_column
 
     header: dict[str, Any] = {"fits": None, "says": "not compared: the input is not there."}
-    if spec.input not in ("", "-") and os.path.exists(spec.input):
+    if spec.tables is not None:
+        from dpsynth_cli.cli.check_tables import headers
+
+        header = headers(spec)
+    elif spec.input not in ("", "-") and os.path.exists(spec.input):
         try:
             unit = () if spec.privacy.unit is None else (unit_column(spec.privacy.unit.column),)
             with closing(open_scan(spec.input, (*spec.domain.columns, *unit), spec.csv)):
@@ -193,6 +204,11 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
         show_relations(console, report["relations"])
     for note in report.get("notes", ()):
         console.print(f"note: {note}", markup=False)
+    if "tables" in report:
+        from dpsynth_cli.cli.check_tables import show_tables
+
+        show_tables(console, report)
+        return
     if "charges" in report:
         _show_questions(console, report)
     if "unit" in report:

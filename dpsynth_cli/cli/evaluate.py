@@ -13,6 +13,8 @@ from dpsynth_cli.evaluate.names import MOST_ROWS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dpsynth_cli.spec.spec import Spec
+
 SHOWN, SHOWN_HELD = 6, 2  # findings of each kind on the terminal; of those that hold
 RELATIONS = ("follows", "never", "association", "together", "correlation", "regression", "group means")
 
@@ -63,8 +65,12 @@ def command(
     from dpsynth_cli.evaluate.names import NAMES
     from dpsynth_cli.release.found import beside
 
-    wanted = beside(loaded(spec, set_, real, None, None), synthetic)
+    stated = loaded(spec, set_, real, None, None)
     names = None if metrics == "all" else _names(metrics, NAMES)
+    if stated.tables is not None:
+        _tables(stated, synthetic, names, target or test, references, rows, json, quiet)
+        return
+    wanted = beside(stated, synthetic)
     with progress_bar(quiet or json) as progress:
         report = compare(
             wanted,
@@ -79,6 +85,34 @@ def command(
     if json:
         print_json(report)
     else:
+        _show(report)
+
+
+def _tables(
+    spec: Spec,
+    synthetic: str,
+    names: tuple[str, ...] | None,
+    unused: str | None,
+    references: bool,
+    rows: int,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Each of several tables, with all that belongs to its rows."""
+    from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.evaluate.families import compare_tables
+
+    if unused:
+        raise UsageError("--target and --test are for one table.", next_step="Leave them out.")
+    with progress_bar(quiet or json) as progress:
+        found = compare_tables(
+            spec, synthetic, metrics=names, references=references, rows=rows, progress=progress
+        )
+    if json:
+        print_json(found)
+        return
+    for name, report in found["tables"].items():
+        typer.echo(f"\n{name}")
         _show(report)
 
 

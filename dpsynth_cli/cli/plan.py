@@ -58,6 +58,11 @@ def command(
         raise UsageError(f"--target is {target}; it must be NAME=NUMBER, such as w1=0.1 or tvd2=0.05.")
     value = float(exact)
     wanted = loaded(spec, set_, None, None, None)
+    if wanted.tables is not None:
+        raise UsageError(
+            f"{wanted.name} has several tables, and epsilon is solved for one.",
+            next_step="See the errors of each at some epsilon: dpsynth check SPEC --set privacy.epsilon=1",
+        )
     table, count = imagined(wanted, like, n)
 
     def tell(epsilon: float, error: Range) -> None:

@@ -38,6 +38,9 @@ def tell(receipt: Receipt, files: dict[str, str]) -> None:
     delta = f", delta = {guarantee['delta']}" if guarantee.get("delta") else ""
     place = "on standard output" if err else f"in {files['output']}"
     say(f"{receipt.rows:,} synthetic rows {place}")
+    for table in public.get("tables", ()):
+        rows, file = table["output"]["rows"], table["output"]["file"]
+        say(f"{rows:,} rows of {table['name']} in {files[f'output {file}']}")
     published = [files[key] for key in ("transcript", "public_audit", "signature") if key in files]
     for first, path in zip(["publish with it:", "", ""], published, strict=False):
         say(f"  {first:<16} {path}")

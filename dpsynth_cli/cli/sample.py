@@ -42,3 +42,5 @@ def command(
         print_json(dataclasses.asdict(made))
     elif not quiet and output != "-":
         typer.echo(f"{made.rows:,} synthetic rows in {made.output} (seed {made.seed}; nothing was spent)")
+        for one in made.tables:
+            typer.echo(f"{one.rows:,} rows of their children in {one.output}")

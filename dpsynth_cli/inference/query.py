@@ -247,6 +247,12 @@ def published(
     """The release of a transcript."""
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
+    if spec.tables is not None:
+        raise UsageError(
+            "this release has several tables, and questions are answered about one.",
+            "",
+            "Count in the synthetic tables; intervals of such releases are not known yet.",
+        )
     if spec.mechanism.stream:
         if spec.params.algorithm == "sparse":
             raise UsageError(

@@ -41,6 +41,17 @@ UNITS = {
     "add_remove": "adding or removing all rows of any one {column}, however many there are,",
     "replace_one": "replacing all rows of any one {column} by any others, of any number,",
 }
+FAMILIES = {
+    "add_remove": "adding or removing any one row of {parent} with all rows of {children} that belong to it, "
+    "however many there are,",
+    "replace_one": "replacing any one row of {parent} with all rows of {children} that belong to it by any "
+    "others, of any number,",
+}
+ONE_FAMILY = (
+    " A unit is all rows, of all tables, that have the same {key}; rows without one are one unit together. "
+    "Of a unit one row of {parent} was used, and at most {most}, chosen by a secret key and the unit's own "
+    "rows; rows without one of {parent} were left out."
+)
 ONE_UNIT = (
     " A unit is all rows with the same {column}; rows without one are one unit together. At most {rows} "
     "rows of a unit were used, chosen by a secret key and the unit's own rows."
@@ -107,6 +118,15 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             explained += IN_ORDER.format(order=privacy.unit.order)
         about = {"unit_column": column, "unit_rows": rows}
         about |= {} if privacy.unit.per == LIFE else {"unit_per": privacy.unit.per}
+    if spec.tables is not None:
+        parent, key = spec.tables.parent, spec.tables.key
+        children = " and ".join(child.name for child in spec.tables.children)
+        unit = f"one unit, a row of {parent} with all its rows of {children}"
+        change = FAMILIES[privacy.neighbours].format(parent=parent, children=children)
+        most = " and ".join(f"{child.rows} rows of {child.name}" for child in spec.tables.children)
+        explained = ONE_FAMILY.format(parent=parent, key=key, most=most)
+        about = {"unit_column": key, "unit_tables": {parent: 1}}
+        about["unit_tables"] |= {child.name: child.rows for child in spec.tables.children}
     kind = (
         f"{epsilon}-differentially private"
         if delta is None
@@ -128,6 +148,18 @@ def guarantee(spec: Spec) -> dict[str, Any]:
             f"AES-256 cannot be told from random bits.{explained}{MULTILINE if spec.csv.multiline else ''}"
         ),
     }
+
+
+def kept_of_a_unit(promised: Mapping[str, Any]) -> str:
+    """How many rows of a unit were used at most, in words.
+
+    >>> kept_of_a_unit({"unit_rows": 5}), kept_of_a_unit({"unit_tables": {"households": 1, "members": 6}})
+    ('5 rows', '1 row of households and 6 rows of members')
+    """
+    tables = promised.get("unit_tables")
+    if tables is None:
+        return f"{promised['unit_rows']} rows"
+    return " and ".join(f"{rows} row{'s' * (rows != 1)} of {name}" for name, rows in tables.items())
 
 
 def _groups_guarantee(spec: Spec) -> dict[str, Any]:

@@ -13,13 +13,16 @@ from dpsynth_cli.trusted.rows.declared import declared_dataset
 
 def as_declared(spec: Spec) -> Spec:
     """The spec with the data set that its input says it is; refuses a spec that names another."""
-    declared = declared_dataset(spec.input)
-    if declared is None or declared == spec.privacy.dataset:
-        return spec
-    if "privacy.dataset" in spec.places:
-        raise other_dataset(spec.input, declared, spec)
-    changed = replace(spec, privacy=replace(spec.privacy, dataset=declared))
-    return replace(changed, effective=effective(changed))
+    children = spec.tables.children if spec.tables else ()
+    for path in (spec.input, *(child.spec.input for child in children)):
+        declared = declared_dataset(path)
+        if declared is None or declared == spec.privacy.dataset:
+            continue
+        if "privacy.dataset" in spec.places or path != spec.input:
+            raise other_dataset(path, declared, spec)
+        changed = replace(spec, privacy=replace(spec.privacy, dataset=declared))
+        spec = replace(changed, effective=effective(changed))
+    return spec
 
 
 def other_dataset(path: str, declared: str, spec: Spec, cost: str = NOTHING_SPENT) -> BudgetError:

@@ -17,6 +17,7 @@ from dpsynth_cli.questions import OpenLabels
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.spec.columns import column_document
 from dpsynth_cli.spec.spec import Spec, from_document
+from dpsynth_cli.spec.tables import each_table
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
 
 
@@ -34,10 +35,21 @@ def found_columns(found: Found, charges: Sequence[Charge]) -> dict[str, Any]:
 
 def released_spec(audit: Mapping[str, Any]) -> Spec:
     """The spec of an audit, in which private columns have the bounds and categories that were found."""
-    document, found = audit["spec"], audit.get("found", {}).get("columns", {})
+    document = audit["spec"]
+    if "tables" in document:
+        said = [audit, *audit["tables"]]
+        tables = [_known(one, own) for one, own in zip(document["tables"], said, strict=True)]
+        privacy = document["privacy"] | ({"search": None} if any("found" in one for one in said) else {})
+        return each_table(from_document(document | {"tables": tables, "privacy": privacy}))[tables[0]["name"]]
+    privacy = document["privacy"] | ({"search": None} if "found" in audit else {})
+    return from_document(_known(document, audit) | {"privacy": privacy})
+
+
+def _known(document: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document says of a table, with the columns that were found."""
+    found = audit.get("found", {}).get("columns", {})
     columns = [{"name": one["name"]} | found.get(one["name"], one) for one in document["columns"]]
-    privacy = document["privacy"] | ({"search": None} if found else {})
-    return from_document(document | {"columns": columns, "privacy": privacy})
+    return {**document, "columns": columns}
 
 
 def beside(spec: Spec, synthetic: str) -> Spec:

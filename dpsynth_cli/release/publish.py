@@ -16,6 +16,7 @@ from dpsynth_cli.release import replaced
 from dpsynth_cli.spec.spec import Spec
 
 if TYPE_CHECKING:  # what writes tables takes long to import
+    from dpsynth_cli.release.tables import Written
     from dpsynth_cli.release.write import Pending
 
 
@@ -26,14 +27,15 @@ class Files:
     folder: Path
     stem: str
     output: Path | None  # None: standard output
+    others: tuple[Path, ...] = ()  # of tables of children
 
     @classmethod
     def of(cls, spec: Spec) -> Files:
         """Beside the output file; for standard output, in the current folder under the spec's name."""
         if spec.output == "-":
             return cls(Path.cwd(), spec.name, None)
-        path = Path(spec.output)
-        return cls(path.parent, path.stem, path)
+        path, children = Path(spec.output), spec.tables.children if spec.tables else ()
+        return cls(path.parent, path.stem, path, tuple(Path(child.spec.output) for child in children))
 
     @property
     def path(self) -> str:
@@ -73,6 +75,7 @@ class Files:
     def hashes(self) -> dict[str, str]:
         """The SHA-256 of the published files that are under their names, as the ledger records them."""
         named = {"output": self.output, "public_audit": self.public_audit, "transcript": self.transcript}
+        named |= {f"output {path.name}": path for path in self.others}
         return {
             key: file_sha256(path) for key, path in named.items() if path is not None and disk.exists(path)
         }
@@ -81,6 +84,7 @@ class Files:
         """For the receipt and the steward's audit."""
         return {
             "output": self.path,
+            **{f"output {path.name}": str(path) for path in self.others},
             **({"transcript": str(self.transcript)} if transcript else {}),
             "audit": str(self.audit),
             "public_audit": str(self.public_audit),
@@ -99,8 +103,9 @@ class Files:
                 next_step="Choose another folder with --output.",
             ) from None
         self._check_own()
-        if self.output is not None and disk.is_folder(self.output):
-            raise FileError(f"the output {self.output} is a folder.", next_step="Name a file with --output.")
+        for path in (self.output, *self.others):
+            if path is not None and disk.is_folder(path):
+                raise FileError(f"the output {path} is a folder.", next_step="Name a file with --output.")
 
     def _check_own(self) -> None:
         """Refuse to put this release's transcript and audit over those of another table."""
@@ -132,7 +137,7 @@ def publish(
     files: Files,
     release_id: str,
     dated: float,
-    pending: Pending,
+    pending: Pending | Written,
     transcript: bytes | None,
     steward: bytes,
     public: bytes,
@@ -150,7 +155,7 @@ def publish(
     """
     documents = {} if transcript is None else {files.transcript: (transcript, 0o644)}
     documents |= {files.audit: (steward, 0o600), files.public_audit: (public, 0o644)}
-    hashes = {"output": pending.sha256, "public_audit": sha256(public)}
+    hashes = {"output": pending.sha256, **pending.hashes, "public_audit": sha256(public)}
     if transcript is not None:
         hashes["transcript"] = sha256(transcript)
     waiting: dict[Path, Path] = {}

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import mechanisms
+from dpsynth_cli.release.audit import kept_of_a_unit
 from dpsynth_cli.spec.columns import column_document
 
 FILL_IN = "TO BE FILLED IN"
@@ -39,6 +40,16 @@ class Facts:
     url: str = FILL_IN
 
 
+def _children(audit: Mapping[str, Any]) -> str:
+    """The tables of children, in words."""
+    said = [
+        f"with {one['name']}, {one['output']['rows']:,} rows that belong to its rows by {one['foreign_key']} "
+        f"({', '.join(one['output']['columns'])}), "
+        for one in audit.get("tables", ())
+    ]
+    return "".join(said)
+
+
 def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> dict[str, Any]:
     """The release as an entry of the OpenDP deployments registry, tier 3, status Draft."""
     release, guarantee, budget = audit["release"], audit["guarantee"], audit["budget"]
@@ -61,7 +72,7 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
             "one of them.",
         }[guarantee["neighbours"]]
         details = (
-            f"Rows without a {column} are one unit. At most {guarantee['unit_rows']} rows of a unit are "
+            f"Rows without a {column} are one unit. At most {kept_of_a_unit(guarantee)} of a unit are "
             "used, chosen by a secret key and the unit's own rows. The number of rows and of units is "
             "private."
         )
@@ -83,8 +94,9 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "data_curators": [{"data_curator_name": facts.curator, "data_curator_type": facts.curator_type}],
         "description": (
             f"A synthetic table of {output['rows']:,} rows and {len(domain.columns)} columns "
-            f"({', '.join(column.name for column in domain)}), drawn from differentially private answers "
-            "about a real one. The answers are published with it, so that anybody can rebuild it."
+            f"({', '.join(column.name for column in domain)}), {_children(audit)}drawn from differentially "
+            "private answers about a real one. The answers are published with it, so that anybody can "
+            "rebuild it."
         ),
         "intended_use": facts.intended_use,
         "data_product_type": "Synthetic data",
@@ -101,7 +113,9 @@ def registry_entry(audit: Mapping[str, Any], domain: Domain, facts: Facts) -> di
         "unprotected_quantities": unprotected,
     }
     privacy_loss = {
-        "privacy_unit": "One row" if column is None else f"All rows of one {column}{per}",
+        "privacy_unit": "One row"
+        if column is None
+        else f"All rows{' of all tables' * ('tables' in audit)} of one {column}{per}",
         "privacy_unit_details": f"{unit} {details}",
         "privacy_parameters": parameters,
         "privacy_parameters_details": guarantee["statement"],

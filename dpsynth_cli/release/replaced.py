@@ -30,9 +30,10 @@ def check_free(files: Files, replace: bool, release_id: str | None = None) -> No
     if release is not None and release_id is not None and _id(release) == release_id:
         return
     if release is None:
-        if files.output is None or not disk.exists(files.output):
+        there = [path for path in (files.output, *files.others) if path is not None and disk.exists(path)]
+        if not there:
             return
-        happened = f"{files.output} is already there."
+        happened = f"{there[0]} is already there."
     else:
         paid = f", {spent}" if (spent := _spent(release)) else ""
         happened = f"{files.output or files.public_audit} is already released (on {_day(release)}{paid})."
@@ -51,7 +52,7 @@ def keep(files: Files, release_id: str) -> None:
         return
     folder = files.folder / f"{files.stem}.{_day(release)}.{_id(release)[:8]}"
     disk.make_folder(folder)
-    named = [files.transcript, files.audit, files.public_audit]
+    named = [files.transcript, files.audit, files.public_audit, *files.others]
     for path in named if files.output is None else [files.output, *named]:
         if disk.exists(path):
             _copy(path, folder / path.name)

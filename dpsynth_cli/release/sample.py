@@ -11,6 +11,7 @@ from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.synthesis import draw
 from dpsynth_cli.release.transcript import load
+from dpsynth_cli.spec.table_reading import beside
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Sampled:
     rows: int
     seed: int
     sha256: str
+    tables: tuple[Sampled, ...] = ()  # of children
 
 
 def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progress = no_progress) -> Sampled:
@@ -32,8 +34,16 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     transcript, _ = load(path)
     spec, outcome = replay(transcript, progress)
     model = outcome.model
+    if outcome.tables and output == "-":
+        raise UsageError(
+            "several tables cannot go to standard output.",
+            next_step="Name a file for the parents: --output FILE. Their children go beside it.",
+        )
     spec = replace(spec.found(outcome.found.domain), output=output)
     files = Files.of(spec)
+    others = [Path(beside(output, one.child.name)) for one in outcome.tables]
+    for taken in (other for other in others if other.exists()):
+        raise UsageError(f"{taken} is already there.", next_step="Choose another name for the parents.")
     if files.output is not None and files.public_audit.exists():
         raise UsageError(
             f"{output} is the table of a release: its audit is beside it.", next_step="Choose another name."
@@ -41,5 +51,10 @@ def sample(path: Path, output: str, rows: int | None, seed: int, progress: Progr
     files.check_writable()
     count = rows or (max(0, model.total) if spec.rows is None else spec.rows)
     pending = draw(spec, model, count, seed, files.path, progress)
+    made = []
+    for one, other in zip(outcome.tables, others, strict=True):
+        child = draw(one.spec, one.model, count, seed, str(other), progress, written=None)
+        child.publish()
+        made.append(Sampled(str(other), child.rows, seed, child.sha256))
     pending.publish()
-    return Sampled(output, count, seed, pending.sha256)
+    return Sampled(output, count, seed, pending.sha256, tuple(made))

@@ -37,6 +37,7 @@ from dpsynth_cli.release.stream_published import (
     check_own,
     check_published,
     check_unpublished,
+    note_publishing,
     snapshot_id,
 )
 from dpsynth_cli.release.stream_snapshot import header_of, rebuilt
@@ -189,6 +190,7 @@ def publish(
             )
         check_own(files, state, "Nothing was published.")
         transcript = _transcript(spec, ledger, state, last_days)
+        note_publishing(spec, ledger, state)
         pending, public = compose(spec, transcript, rebuilt(spec, transcript), files, progress)
         try:
             own_id = transcript.header["release"]["id"]

@@ -19,6 +19,7 @@ from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState
 
+PUBLISHING = {"publishing": "begun"}  # what the ledger has of a snapshot before its files are written
 AUDIT = ".audit.public.json"  # how the names of public audits end
 
 
@@ -73,9 +74,16 @@ def check_published(spec: Spec, ledger: Ledger, state: StreamState) -> None:
         )
 
 
+def note_publishing(spec: Spec, ledger: Ledger, state: StreamState) -> None:
+    """Have the ledger know that a snapshot of the last release is about to be written, wherever that is."""
+    own_id = snapshot_id(state.stream_id, state.release["number"])
+    if not ledger.find(own_id):
+        ledger.note(spec.privacy.dataset, own_id, PUBLISHING)
+
+
 def check_unpublished(spec: Spec, ledger: Ledger, state: StreamState, batch_id: str) -> None:
-    """Refuse to forget the last release if anybody can have seen a snapshot of it: the ledger knows one, or
-    one lies in the output's folder, under its name or not yet.
+    """Refuse to forget the last release if anybody can have seen a snapshot of it: the ledger knows of one,
+    or one lies in the output's folder, under its name or not yet.
     """
     folder, made = Files.of(spec).folder, state.release["number"]
     own_id = snapshot_id(state.stream_id, made)
@@ -88,18 +96,20 @@ def check_unpublished(spec: Spec, ledger: Ledger, state: StreamState, batch_id: 
             "Nothing was changed.",
             "Make the files there readable, and run it again.",
         ) from None
-    if ledger.find(own_id) or newest >= made:
+    known = [entry.payload for entry in ledger.find(own_id)]
+    if newest >= made or any(payload != PUBLISHING for payload in known):
         raise UsageError(
             f"release {made}, which the batch {batch_id} is in, was published.",
             "Nothing was changed.",
             "What was published stays so. Rows that must go can be pushed with --delete.",
         )
-    if any(name.endswith(f".{own_id}.tmp") for name in names):
+    if known or any(name.endswith(f".{own_id}.tmp") for name in names):
         raise UsageError(
-            f"a snapshot of release {made}, which the batch {batch_id} is in, was being published to "
-            f"{folder} and was cut off: its files may have been seen.",
+            f"a snapshot of release {made}, which the batch {batch_id} is in, was being published, and that "
+            "was cut off: its files may have been seen.",
             "Nothing was changed.",
-            "Finish it with: dpsynth stream publish SPEC. Rows that must go can be pushed with --delete.",
+            "Finish it with: dpsynth stream publish SPEC (-o FILE if it was to go there). Rows that must go "
+            "can be pushed with --delete.",
         )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from dpsynth_cli.domain import Column
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.spec.unit import LIFE
+from dpsynth_cli.trusted.rows.kept_rows import Kept
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import unit_column
-from dpsynth_cli.trusted.rows.unit_rows import Kept
 from dpsynth_cli.trusted.stream.state import StreamState
 from dpsynth_cli.trusted.stream.unit_quota import Quota, within_quota
 

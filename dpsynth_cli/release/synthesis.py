@@ -6,7 +6,7 @@ A release and its verification come through here, so that they cannot differ.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -32,6 +32,7 @@ from dpsynth_cli.release.budget import budget_of
 from dpsynth_cli.release.found import found_columns
 from dpsynth_cli.release.parts import part_of
 from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.tables import MadeTable, Written, about_children, run_tables
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill, TranscriptMismatch
@@ -54,7 +55,7 @@ def no_watch(block: Block) -> None:
 @dataclass(frozen=True)
 class Outcome:
     """What a mechanism made of its answers and what they cost; what was found of private columns before; and
-    a paid evaluation, if the spec has one, with its answers."""
+    a paid evaluation, if the spec has one, with its answers; and tables of children, if there are any."""
 
     model: Model
     accountant: Accountant
@@ -62,6 +63,7 @@ class Outcome:
     found: Found
     paid: Paid | None = None
     answers: Sequence[Answer] = ()
+    tables: Sequence[MadeTable] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ def run(
         declare(omega)
 
     try:
+        if spec.tables is not None:
+            model, found, tables = run_tables(spec, ask, bill, declared)
+            return Outcome(model, bill.accountant, bill.charges, found, tables=tables)
         privacy = spec.privacy
         found = find(ask, declared, spec.domain, privacy.share_of_search, spec.sought, privacy.apart)
         spec, rest = spec.found(found.domain), 1 - found.spent
@@ -158,22 +163,30 @@ def compose(
     files: Files,
     progress: Progress = no_progress,
     watch: Watch = no_watch,
-) -> tuple[Pending, dict[str, Any]]:
+    watches: Mapping[str, Watch] | None = None,
+) -> tuple[Pending | Written, dict[str, Any]]:
     """The synthetic file (not yet under its name) and the public audit: from public things alone.
 
-    `watch` sees every block of synthetic codes as it is written.
+    `watch` sees every block of synthetic codes as it is written; `watches` those of tables of children.
     """
     model = outcome.model
     rows = rows_of(spec, model)
     bounds = w1_bounds(spec, model, rows)
     spec = spec.found(outcome.found.domain)
     release_id, seed = transcript.header["release"]["id"], transcript.header["sampling_seed"]
-    pending = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
+    parents = draw(spec, model, rows, seed, files.path, progress, release_id, watch)
+    children: dict[str, Pending] = {}
+    for one, path in zip(outcome.tables, files.others, strict=True):
+        seen = (watches or {}).get(one.child.name, no_watch)
+        children[one.child.name] = draw(
+            one.spec, one.model, rows, seed, str(path), progress, release_id, seen, None
+        )
+    pending = Written(parents, children) if children else parents
     output = {
         "file": files.output_name,
         "rows": rows,
         "columns": [column.name for column in spec.released],
-        "sha256": pending.sha256,
+        "sha256": parents.sha256,
     }
     data = transcript.as_bytes()
     public = audit.public_audit(
@@ -188,7 +201,13 @@ def compose(
         bounds,
     )
     names = [column.name for column in spec.domain]
-    public["relations"] = what_is_known(outcome.charges, names, model.total)
+    asked = [charge for charge in outcome.charges if charge.table == spec.domain.table]
+    public["relations"] = what_is_known(asked, names, model.total)
+    if children:
+        public["tables"] = about_children(outcome.tables, children)
+        public["warnings"] += [
+            f"{one.child.name}: {note}" for one in outcome.tables for note in one.model.notes
+        ]
     if outcome.found.facts:
         public["found"] = found_columns(outcome.found, outcome.charges)
     if outcome.paid is not None:
@@ -213,8 +232,10 @@ def draw(
     progress: Progress,
     tag: str | None = None,
     watch: Watch = no_watch,
+    written: int | None = -1,
 ) -> Pending:
-    """Rows from a model, in a temporary file beside `path`."""
+    """Rows from a model, in a temporary file beside `path`. Where `rows` are parents, how many children there
+    are is not known before: `written` is None."""
     from dpsynth_cli.release.write import write_table
 
     progress("writing", 0, rows)
@@ -226,7 +247,8 @@ def draw(
             progress("writing", len(next(iter(block.values()))), rows)
 
     relations, (columns, fillers) = spec.stated.relations, spec.written
-    return write_table(path, columns, watched(), rows, tag, spec.csv, relations, fillers, seed)
+    count = rows if written == -1 else written
+    return write_table(path, columns, watched(), count, tag, spec.csv, relations, fillers, seed)
 
 
 def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]) -> None:

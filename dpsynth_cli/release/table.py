@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.search.outer import outer
@@ -18,19 +21,28 @@ from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files, publish
 from dpsynth_cli.release.replaced import check_free
 from dpsynth_cli.release.synthesis import Receipt, compose, run
+from dpsynth_cli.release.tables import Written, joined_specs
 from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec
+from dpsynth_cli.spec.tables import each_table
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.curator import open_curator
 from dpsynth_cli.trusted.engines import Engine
 from dpsynth_cli.trusted.engines.local import gather, sum_over
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.noise.words import system_source
+from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.rows.sample import Sample
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units, unit_column
 from dpsynth_cli.trusted.sums.passes import Passes
+from dpsynth_cli.trusted.sums.table_passes import Source, TablePasses
+
+if TYPE_CHECKING:
+    from dpsynth_cli.release.write import Pending
+
+Measured: TypeAlias = "tuple[Mapping[str, Any] | None, dict[str, Any]]"
 
 
 def release(
@@ -65,26 +77,48 @@ def release(
         with (
             closing(journal),
             refunding(spec, ledger, journal.release_id, journal),
-            closing(_opened(spec)) as scan,
+            closing(Inputs.of(spec)) as inputs,
         ):
-            engine.check(scan)
-            receipt = _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+            inputs.check(engine)
+            receipt = _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
             return replace(receipt, continued=True)
     check_free(files, request.replace)
-    with closing(_opened(spec)) as scan:
-        engine.check(scan)
-        refuse_junk(spec, scan)
+    with closing(Inputs.of(spec)) as inputs:
+        inputs.check(engine)
+        for name, own in each_table(spec).items():
+            refuse_junk(own, inputs.scans[name])
         with (
             closing(_begun(spec, files, ledger, request)) as journal,
             refunding(spec, ledger, journal.release_id, journal),
         ):
-            return _ask_and_publish(spec, ledger, files, scan, journal, progress, engine)
+            return _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
 
 
-def _opened(spec: Spec) -> Scan:
-    """The input with columns as they are asked first: private ones as wide as they may be."""
-    unit = () if spec.privacy.unit is None else (unit_column(spec.privacy.unit.column),)
-    return open_scan(spec.input, (*outer(spec.domain).columns, *unit), spec.csv)
+@dataclass(frozen=True)
+class Inputs:
+    """The input of every table, with columns as they are asked first: private ones as wide as they may be."""
+
+    scans: dict[str, Scan]
+
+    @classmethod
+    def of(cls, spec: Spec) -> Inputs:
+        inputs = cls({})
+        with ExitStack() as opened:
+            opened.callback(inputs.close)
+            for name, own in each_table(spec).items():
+                unit = () if own.privacy.unit is None else (unit_column(own.privacy.unit.column),)
+                inputs.scans[name] = open_scan(own.input, (*outer(own.domain).columns, *unit), own.csv)
+            opened.pop_all()
+        return inputs
+
+    def check(self, engine: Engine) -> None:
+        """Refuse what the engine cannot read."""
+        for scan in self.scans.values():
+            engine.check(scan)
+
+    def close(self) -> None:
+        for scan in self.scans.values():
+            scan.close()
 
 
 def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
@@ -126,14 +160,18 @@ def _ask_and_publish(
     spec: Spec,
     ledger: Ledger,
     files: Files,
-    scan: Scan,
+    inputs: Inputs,
     journal: Journal,
     progress: Progress,
     engine: Engine,
 ) -> Receipt:
+    if spec.tables is not None:
+        return _tables_published(spec, ledger, files, inputs, journal, progress, engine)
     unit, sample_rows = spec.privacy.unit, SAMPLE_ROWS if spec.evaluation.metrics else 0
     units = None if unit is None else Units(unit.column, unit.rows, journal.unit_key, unit.order)
-    with closing(Passes(scan, outer(spec.domain), engine, sample_rows, progress, units)) as passes:
+    with closing(
+        Passes(inputs.scans[""], outer(spec.domain), engine, sample_rows, progress, units)
+    ) as passes:
         return _published(spec, ledger, files, passes, journal, progress)
 
 
@@ -144,17 +182,78 @@ def _published(
     bill = Bill(spec.domain, accountant_of(spec), journal.answers)
     ask = open_curator(passes, bill, system_source(), journal, passes.labels)
     outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
-    spec = spec.found(outcome.found.domain)
 
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
     pending, public = compose(spec, transcript, outcome, files, progress, made.add)
+    spec = spec.found(outcome.found.domain)
 
+    def measured() -> Measured:
+        counted = partial(for_the_steward, passes.problems, spec.domain)  # the sample may be counted first
+        return utility(spec, passes.sampled, made, progress, counted), counted()
+
+    return _in_place(spec, ledger, files, journal, pending, public, measured)
+
+
+def _tables_published(
+    spec: Spec,
+    ledger: Ledger,
+    files: Files,
+    inputs: Inputs,
+    journal: Journal,
+    progress: Progress,
+    engine: Engine,
+) -> Receipt:
+    """The same for tables that belong together; the steward's figures are of each by itself."""
+    assert spec.tables is not None
+    sources = {spec.tables.parent: Source(inputs.scans[spec.tables.parent], spec.tables.key, 1)}
+    for child in spec.tables.children:
+        scan = inputs.scans[child.name]
+        sources[child.name] = Source(scan, child.foreign_key, child.rows, child.sorted_by)
+    asked = outer(spec.domain)
+    with closing(TablePasses(sources, asked, engine, journal.unit_key, progress)) as passes:
+        bill = Bill(spec.domain, accountant_of(spec), journal.answers)
+        ask = open_curator(passes, bill, system_source(), journal)
+        outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
+        specs = joined_specs(spec, outcome.found.domain, outcome.tables)
+        made = {name: Sample(SAMPLE_ROWS) for name in specs}
+        pending, public = compose(
+            spec, journal.transcript(), outcome, files, progress, made[spec.tables.parent].add,
+            {name: sample.add for name, sample in made.items()},
+        )  # fmt: skip
+
+        def measured() -> Measured:
+            useful, problems = dict[str, Any](), dict[str, Any]()
+            for name, own in specs.items():
+                declared = [column for column in own.domain if column.origin is None]
+                found = Problems.of(column.name for column in declared)
+                real = cache(partial(passes.sampled, own.domain, SAMPLE_ROWS, found))
+                counted = partial(for_the_steward, found, Domain(tuple(declared)))
+                useful[name] = utility(own, real, made[name], progress, counted)
+                real()
+                problems[name] = counted()
+            first, *rest = useful
+            if useful[first] is not None:
+                useful[first] |= {"tables": {name: useful[name] for name in rest}}
+            return useful[first], problems[first] | {"tables": {name: problems[name] for name in rest}}
+
+        return _in_place(spec, ledger, files, journal, pending, public, measured)
+
+
+def _in_place(
+    spec: Spec,
+    ledger: Ledger,
+    files: Files,
+    journal: Journal,
+    pending: Pending | Written,
+    public: dict[str, Any],
+    measured: Callable[[], Measured],
+) -> Receipt:
     # Publish: the steward's copy has what was measured on real rows; all files in place together.
     try:
+        transcript = journal.transcript()
         charged = ledger.receipt(spec.privacy.dataset, journal.release_id)
-        counted = partial(for_the_steward, passes.problems, spec.domain)  # the sample may be counted first
-        useful, problems = utility(spec, passes.sampled, made, progress, counted), counted()
+        useful, problems = measured()
         steward = audit.steward_audit(public, spec.input, files.named(), charged, useful, problems)
         publish(
             files,

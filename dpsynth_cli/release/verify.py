@@ -51,10 +51,18 @@ def verify(
     ]
     with TemporaryDirectory() as folder:
         again = Path(folder) / ("rebuilt.csv" if name == "-" else Path(name).name)
-        files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again)
+        others = tuple(Path(folder) / Path(one.child.spec.output).name for one in outcome.tables)
+        files = Files(Path(folder), transcript.name.removesuffix(".transcript.arrow"), again, others)
         pending, rebuilt = compose(spec, recorded, outcome, files, progress)
         pending.publish()
-        findings.append(_compare_output(again, pending.sha256, audit, output or _beside(audit_path, name)))
+        released = output or _beside(audit_path, name)
+        findings.append(_compare_output(again, pending.sha256, audit, claimed, released))
+        beside = audit_path.parent if released is None else released.parent
+        for path, own, made in zip(others, _children(audit), rebuilt.get("tables", ()), strict=True):
+            found = made["output"]["sha256"]
+            same = _compare_output(path, found, audit, own["sha256"], beside / path.name)
+            findings.append(f"{made['name']}, {same}")
+            made["output"]["sha256"] = own["sha256"]
     rebuilt["output"] |= {"file": name, "sha256": claimed}
     changed = _differences({k: v for k, v in audit.items() if k not in CONFIDENTIAL}, rebuilt)
     if changed:
@@ -108,9 +116,18 @@ def _beside(audit_path: Path, name: str) -> Path | None:
     return None if name == "-" else audit_path.parent / name
 
 
-def _compare_output(rebuilt: Path, digest: str, audit: dict[str, Any], released: Path | None) -> str:
+def _children(audit: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the audit says of the files of tables of children."""
+    try:
+        return [{"sha256": str(one["output"]["sha256"])} for one in audit.get("tables", ())]
+    except (KeyError, TypeError):
+        raise VerificationError("the audit is not whole: a table has no output.", "") from None
+
+
+def _compare_output(
+    rebuilt: Path, digest: str, audit: dict[str, Any], claimed: str, released: Path | None
+) -> str:
     """The released file has the audit's hash, and it follows from the transcript."""
-    claimed = audit["output"]["sha256"]
     if released is not None:
         _check_bytes(released, claimed)
     if digest == claimed:
@@ -174,6 +191,7 @@ def _check_ledger(audit: dict[str, Any], option: Ledger | str | None, hashes: di
     if not committed:
         raise VerificationError(f"the ledger {path} has no finished release {release_id}.", "")
     hashes = hashes | {"output": audit["output"]["sha256"]}
+    hashes |= {f"output {one['output']['file']}": one["output"]["sha256"] for one in audit.get("tables", ())}
     if not any(all(own.get(part) == digest for part, digest in hashes.items()) for own in committed):
         raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
     return ["the ledger: an unbroken chain, with the charge and the hashes of this release"]

@@ -48,6 +48,15 @@ class Pending:
     rows: int
     _file: Path | BinaryIO
 
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """Of other files of the release: none."""
+        return {}
+
     def publish(self, dated: float | None = None) -> None:
         """Replace what has this name in one step (or copy to standard output); `dated` is its time."""
         if not isinstance(self._file, Path):
@@ -74,15 +83,15 @@ def write_table(
     path: str,
     columns: Sequence[Column],
     blocks: Iterable[Mapping[str, NDArray[Any]]],
-    rows: int,
+    rows: int | None,
     tag: str | None = None,
     csv: CsvOptions | None = None,
     relations: Relations = NO_RELATIONS,
     fillers: Sequence[Filler] = (),
     seed: int = 0,
 ) -> Pending:
-    """Write `rows` rows of codes, given in blocks of any size, next to their final place; CSV as `csv` says.
-    `fillers` are columns besides; `seed` is that of their random keys.
+    """Write `rows` rows of codes (None: as many as there are), given in blocks of any size, next to their
+    final place; CSV as `csv` says. `fillers` are columns besides; `seed` is that of their random keys.
 
     Columns that `relations` compute are in no block. The name there has the tag in it; writing again with
     the same tag replaces what a crash left.
@@ -99,9 +108,9 @@ def write_table(
             written = _write_parquet(sink, columns, groups, fillers)
         else:
             written = _write_csv(sink, columns, groups, csv or CsvOptions())
-        if written != rows:
+        if rows is not None and written != rows:
             raise ValueError(f"the model drew {written} rows instead of {rows}")
-        return Pending(path, sink.finish(), rows, sink.temporary or sink.file)
+        return Pending(path, sink.finish(), written, sink.temporary or sink.file)
     except BaseException:
         sink.remove()
         raise

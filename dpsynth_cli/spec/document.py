@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +18,7 @@ from dpsynth_cli.spec.paths import INPUT, OUTPUT
 from dpsynth_cli.spec.privacy import BUDGET, LONGEST_NAME, PRIVACY
 from dpsynth_cli.spec.reader import Wrong
 from dpsynth_cli.spec.relation_keys import DERIVE, RULES
+from dpsynth_cli.spec.tables import TABLES, tables_document
 from dpsynth_cli.spec.yaml_nodes import Node, Scalar
 
 VERSION = 1
@@ -154,6 +157,10 @@ DOCUMENT = (
 
 def effective(spec: Any) -> dict[str, Any]:
     """The document that says all of a Spec, defaults too; exact numbers are text."""
+    return _of_table(spec) if spec.tables is None else tables_document(spec, spec.tables, _of_table)
+
+
+def _of_table(spec: Any) -> dict[str, Any]:
     document = written(DOCUMENT, spec)
     del document[DEFAULTS.name]  # written out in every column
     if not spec.input:
@@ -179,8 +186,35 @@ def by_name(document: Any) -> Any:
                 for one in listed
             }
             document = document | {key: by_name} if len(by_name) == len(listed) else document
+    tables = document.get(TABLES.name) if isinstance(document, dict) else None
+    if isinstance(tables, list) and all(_is_named(one) for one in tables):
+        named = {one["name"]: {k: v for k, v in _by_name(one).items() if k != "name"} for one in tables}
+        document = document | {TABLES.name: named} if len(named) == len(tables) else document
     return document
+
+
+def _by_name(document: dict[str, Any]) -> dict[str, Any]:
+    return dict(by_name(document))
 
 
 def _is_named(column: Any) -> bool:
     return isinstance(column, dict) and isinstance(column.get("name"), str)
+
+
+def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
+    """The effective document without where the data and the output are kept, and without `strict`: that a
+    strict release was made tells that no column of its first rows was mostly junk.
+
+    >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
+    {'name': 'trips', 'output': 'trips.csv'}
+    """
+    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
+    if TABLES.name in public:
+        return public | {TABLES.name: [public_document(table) for table in public[TABLES.name]]}
+    return public | {"output": os.path.basename(public["output"])}
+
+
+def tables_of(document: Any) -> list[Any]:
+    """What a document says of each of its tables, if it has several."""
+    tables = document.get(TABLES.name) if isinstance(document, dict) else None
+    return list(tables.values()) if isinstance(tables, dict) else tables if isinstance(tables, list) else []

@@ -7,7 +7,7 @@ declared column) only `dpsynth check` says.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dpsynth_cli.mechanisms.registry import Mechanism, mechanisms
 from dpsynth_cli.spec.columns import COLUMNS, DEFAULTS, declarations_schema, defaults_schema
@@ -16,6 +16,7 @@ from dpsynth_cli.spec.keys import Schema, object_schema
 from dpsynth_cli.spec.mechanism import MECHANISM, mechanism_schema
 from dpsynth_cli.spec.paths import INPUT
 from dpsynth_cli.spec.privacy import BUDGET, PRIVACY
+from dpsynth_cli.spec.tables import OWN, TABLES, tables_schema
 
 
 def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
@@ -26,12 +27,24 @@ def json_schema(registry: Mapping[str, Mechanism] | None = None) -> Schema:
         MECHANISM.name: mechanism_schema(known),
         DEFAULTS.name: defaults_schema(),
         COLUMNS.name: declarations_schema(),
+        TABLES.name: tables_schema(),
     }
+    alone = [name for name in schema["required"] if name in OWN]
+    schema["required"] = [name for name in schema["required"] if name not in OWN]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"dpsynth spec, version {VERSION}",
         **schema,
-        "allOf": [_with_or_without_budget(), _with_or_without_input(known)],
+        "allOf": [_with_or_without_budget(), _with_or_without_input(known), _one_or_several(alone)],
+    }
+
+
+def _one_or_several(alone: Sequence[str]) -> Schema:
+    """One table says what it is at the top; several say it each."""
+    return {
+        "if": {"required": [TABLES.name]},
+        "then": {"not": {"anyOf": [{"required": [name]} for name in (INPUT.name, *alone)]}},
+        "else": {"required": list(alone)},
     }
 
 
@@ -51,8 +64,9 @@ def _with_or_without_budget() -> Schema:
 def _with_or_without_input(registry: Mapping[str, Mechanism]) -> Schema:
     """A stream gets its rows push by push, and needs no input."""
     streams = [name for name, mechanism in registry.items() if mechanism.stream]
+    stream = _named(MECHANISM.name, {"properties": {"name": {"enum": streams}}, "required": ["name"]})
     return {
-        "if": _named(MECHANISM.name, {"properties": {"name": {"enum": streams}}, "required": ["name"]}),
+        "if": {"anyOf": [stream, {"required": [TABLES.name]}]},
         "else": {"required": [INPUT.name]},
     }
 

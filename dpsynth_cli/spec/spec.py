@@ -34,6 +34,8 @@ from dpsynth_cli.spec.document import (
     VERSION,
     by_name,
     effective,
+    public_document,
+    tables_of,
 )
 from dpsynth_cli.spec.evaluate import Evaluation, read_evaluation
 from dpsynth_cli.spec.mechanism import MECHANISM, SPLIT, read_name, read_params, read_split, read_strata
@@ -44,6 +46,8 @@ from dpsynth_cli.spec.relation_keys import DERIVE, RULES
 from dpsynth_cli.spec.relations import Stated, read_relations
 from dpsynth_cli.spec.search import depended_on, needs_stated, unsearchable
 from dpsynth_cli.spec.source import override, parse_file, parse_text, set_key
+from dpsynth_cli.spec.table_reading import read_tables
+from dpsynth_cli.spec.tables import TABLES, Tables
 from dpsynth_cli.spec.unit import restored_unit, with_unit_key
 from dpsynth_cli.spec.unit_checks import check_units
 from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Place, Scalar, from_json, places_of, shortened
@@ -61,6 +65,7 @@ class Spec:
     `domain` has the columns of the model; `declared` those of the section `columns`, and `stated.columns` all
     of the output, computed ones too. `keeper` makes rows keep the rules.
     `places` says where each key of the first two levels was written; `dated` is the output with {date} in it.
+    Where there are `tables`, it is the spec of the parents, whose unit is a parent with its children.
     """
 
     name: str
@@ -83,6 +88,7 @@ class Spec:
     effective: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
     dated: str = field(default="", compare=False)
+    tables: Tables | None = None
 
     @property
     def made(self) -> tuple[Column, ...]:
@@ -115,7 +121,7 @@ class Spec:
     @property
     def unit_key(self) -> Filler | None:
         """The column of numbers of units, where the release has them."""
-        return restored_unit(self.privacy.unit, self.fillers)
+        return None if self.tables else restored_unit(self.privacy.unit, self.fillers)
 
     def found(self, domain: Domain) -> Spec:
         """The same, with what was found of its private columns; the document stays as it was written."""
@@ -174,24 +180,14 @@ def from_document(
     if not isinstance(tree, Keys):
         raise UsageError(f"{called} is not a spec.")
     mistakes: list[Mistake] = []
-    public = "input" not in tree.entries
+    public = not any("input" in keys for keys in (tree.entries, *tables_of(document)))
     written_out = isinstance(document, dict) and isinstance(document.get("columns"), list)
+    written_out |= isinstance(document, dict) and isinstance(document.get(TABLES.name), list)
     known = mechanisms() if registry is None else registry
     spec = _read(tree, mistakes, "", known, public, patterns=not written_out)
     if spec is None:
         raise _refusal(mistakes, next_step)
     return spec
-
-
-def public_document(effective: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective document without where the data and the output are kept, and without `strict`: that a
-    strict release was made tells that no column of its first rows was mostly junk.
-
-    >>> public_document({"name": "trips", "input": "/secret/trips.csv", "output": "/home/ann/trips.csv"})
-    {'name': 'trips', 'output': 'trips.csv'}
-    """
-    public = {key: value for key, value in effective.items() if key not in ("input", "strict")}
-    return public | {"output": os.path.basename(public["output"])}
 
 
 def _refusal(mistakes: list[Mistake], next_step: str) -> UsageError:
@@ -208,6 +204,11 @@ def _read(
     patterns: bool = True,
 ) -> Spec | None:
     """The Spec that a document says, or None where there are mistakes."""
+    if TABLES.name in tree.entries:
+        found = read_tables(
+            tree, mistakes, lambda one, noted: _read(one, noted, folder, registry, public, patterns)
+        )
+        return None if found is None else replace(found, effective=effective(found))
     document = Reader(tree, "", mistakes)
     document.value(DPSYNTH)
     name = document.value(NAME)

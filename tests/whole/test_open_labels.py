@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -124,6 +125,53 @@ def test_a_release_that_was_cut_off_has_the_same_labels_and_no_second_noise(dpsy
     assert dpsynth("verify", "out/people.audit.json").code == 0
 
 
+EVIL = [
+    b"9,unheard of,12,30",
+    b"9,BER,11,30",
+    b"9,\xff\xfe\x00,9,30",
+    b"9," + b"x" * 5000 + b",9,30",
+    b"9,unheard of,12,30,too,many",
+    b'9,"BER,9,30',
+]
+
+
+@pytest.mark.parametrize("more", ["", ", unit: {column: id, rows: 2}"])
+def test_one_row_moves_one_count_by_one_whatever_it_is(dpsynth, tmp_path, monkeypatch, more):
+    """On whole releases: the exact counts of labels with one row more, and without."""
+    seen: list[dict] = []
+    real = curator.labels_above
+
+    def watching(charges, counted, noise):
+        groups = list(counted)
+        seen.append(
+            {
+                (place, label): count
+                for place, labels, counts in groups
+                for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+            }
+        )
+        return real(charges, groups, noise)
+
+    write(tmp_path, more=more, rows=300)
+    plain = (tmp_path / "people.csv").read_bytes()
+    monkeypatch.setattr(curator, "labels_above", watching)
+    if more:
+        monkeypatch.setattr("dpsynth_cli.release.journal.fresh_key", lambda: "5a" * 32)
+    for row in [None, *EVIL]:
+        text = plain if row is None else plain + row.replace(b"9,", b"9999,", 1) + b"\n"
+        (tmp_path / "people.csv").write_bytes(text)
+        assert dpsynth("release", "spec.yaml", "--replace", "--again").code == 0
+    for own in seen[1:]:
+        for place in (0, 1):
+            before, after = (
+                Counter({k: n for k, n in one.items() if k[0] == place}) for one in (seen[0], own)
+            )
+            assert not before - after
+            assert sum((after - before).values()) <= 1
+            assert all(after[label] == 1 for label in after if label not in before)
+    assert sum(own != seen[0] for own in seen) >= 3
+
+
 def test_a_label_below_the_threshold_in_a_transcript_is_found_out(dpsynth, tmp_path):
     write(tmp_path)
     assert dpsynth("release", "spec.yaml").code == 0
@@ -182,6 +230,18 @@ def test_what_cannot_be_is_refused_in_words(dpsynth, tmp_path, old, new, said):
     ran = dpsynth("check", "spec.yaml")
     assert ran.code == 2
     assert said in ran.err.replace("\n", " ")
+
+
+def test_no_label_of_an_open_column_is_told_as_unlisted_before_labels_are_known(dpsynth, tmp_path):
+    write(tmp_path)
+    ran = dpsynth("check", "spec.yaml", "--json", "--n", "4000", "--runs", "0", "--data")
+    assert ran.code == 0, ran.err
+    counted = {name: ran.json["data"]["columns"][name]["unlisted"] for name in ("city", "grade")}
+    assert counted == {"city": 0, "grade": 0}
+    assert 800 < ran.json["data"]["columns"]["grade"]["missing"] < 1200  # NA
+    assert dpsynth("release", "spec.yaml").code == 0
+    audit = json.loads((tmp_path / "out/people.audit.json").read_text())
+    assert audit["problems"]["columns"]["city"]["unlisted"] == 4000 // 20 + 12
 
 
 def test_check_says_what_a_label_must_reach(dpsynth, tmp_path):

@@ -122,17 +122,25 @@ def test_an_earlier_snapshot_does_not_keep_a_push_from_being_undone(dpsynth, sta
     assert dpsynth(*UNDO).code == 0
 
 
-@pytest.mark.parametrize("output", ["out/visits.csv", "out/other.csv"])
+@pytest.mark.parametrize("output", ["out/visits.csv", "out/other.csv", "elsewhere/visits.csv"])
 def test_a_release_whose_snapshot_was_cut_off_is_not_undone(dpsynth, started, monkeypatch, output):
-    """Its files lie beside the output, whole, before the ledger knows of them."""
+    """Its files lie there, whole, before the ledger knows what they are; but it knows that they may."""
     push(dpsynth, 2)
+    right = Ledger.note
+
+    def killed(self, dataset, release, payload, **more):
+        if "public_audit" in payload:
+            raise KeyboardInterrupt
+        return right(self, dataset, release, payload, **more)
+
     spec = load_spec(str(started / "spec.yaml"), output=str(started / output))
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "note", killed)
         patched.setattr(disk, "remove", lambda path: None)  # nobody tidies up
         with pytest.raises(KeyboardInterrupt):
             stream.publish(spec, Ledger(started / "ledger.sqlite"))
-    assert len(list((started / "out").glob(".*.tmp"))) == 4
+    folder = (started / output).parent
+    assert len(list(folder.glob(".*.tmp"))) == 4
     before = kept(started)
     ran = dpsynth(*UNDO)
     assert ran.code == 2
@@ -140,8 +148,18 @@ def test_a_release_whose_snapshot_was_cut_off_is_not_undone(dpsynth, started, mo
     assert "Finish it with: dpsynth stream publish SPEC" in ran.err
     assert kept(started) == before
     assert dpsynth("stream", "publish", "spec.yaml", "-o", output).code == 0
-    assert list((started / "out").glob(".*.tmp")) == []
+    assert list(folder.glob(".*.tmp")) == []
     assert "was published" in dpsynth(*UNDO).err
+
+
+def test_a_snapshot_that_could_not_be_written_may_have_been_seen(dpsynth, started, monkeypatch):
+    push(dpsynth, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(stream, "compose", lambda *words: 1 / 0)
+        assert dpsynth("stream", "publish", "spec.yaml").code == 1
+    assert "was being published, and that was cut off" in dpsynth(*UNDO).err
+    assert dpsynth("stream", "publish", "spec.yaml").code == 0
+    assert dpsynth("verify", "out/visits.audit.public.json").code == 0
 
 
 # --- ids of the other kind ---------------------------------------------------------------------------

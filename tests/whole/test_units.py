@@ -131,7 +131,7 @@ def test_neighbours_by_a_whole_unit_with_the_same_answers_release_the_same(
 def test_a_release_that_does_not_truncate_is_seen(dpsynth, visits, tmp_path, monkeypatch):
     path = visits()
     data = path.read_bytes()
-    monkeypatch.setattr(unit_rows, "_least", lambda records, k: np.arange(len(records)))
+    monkeypatch.setattr(unit_rows, "least", lambda records, k: np.arange(len(records)))
     path.write_bytes(data + unit_of("99,M,c"))
     first, _ = released(dpsynth, monkeypatch, tmp_path)
     path.write_bytes(data)

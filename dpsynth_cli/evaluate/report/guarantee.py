@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsynth_cli.evaluate.report.markup import few, items, paragraph, percent, section, table
 from dpsynth_cli.mechanisms.registry import mechanisms
+from dpsynth_cli.release.audit import kept_of_a_unit
 
 BELIEFS = (0.01, 0.1, 0.5)
 LITTLE, CLEAR = 0.05, 0.5  # found by an attacker who is wrong about 1 in 100
@@ -150,7 +151,7 @@ def _private(audit: Mapping[str, Any], promised: Mapping[str, Any]) -> tuple[lis
         *(
             [
                 f"It protects all rows with the same {promised['unit_column']}{of_one_day}. Somebody "
-                f"whose rows have several of them has less; and of each at most {promised['unit_rows']} rows "
+                f"whose rows have several of them has less; and of each at most {kept_of_a_unit(promised)} "
                 "were used, so that who has more counts for fewer."
             ]
             if "unit_column" in promised

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.report.budget import budget
+from dpsynth_cli.evaluate.report.children import children
 from dpsynth_cli.evaluate.report.columns import columns
 from dpsynth_cli.evaluate.report.figures import figures
 from dpsynth_cli.evaluate.report.guarantee import guarantee, on_the_tin
@@ -53,6 +54,7 @@ def page(shown: Shown) -> str:
             raise ValueError("a public page is made without real rows")
     sections = [
         verdict(audit, domain),
+        children(audit),
         not_as_declared(audit, domain),
         guarantee(audit),
         section(
@@ -90,6 +92,7 @@ def _summary(audit: Mapping[str, Any]) -> str:
     rows: list[tuple[str, object]] = [
         ("File", output["file"]),
         ("Contents", f"{output['rows']:,} synthetic rows, {len(output['columns']):,} columns"),
+        *((f"Its {one['name']}", _child(one)) for one in audit.get("tables", ())),
         ("Promise", _promise(audit)),
         ("Released on", audit["release"]["day"]),
         ("Mechanism", mechanism["name"]),
@@ -99,6 +102,14 @@ def _summary(audit: Mapping[str, Any]) -> str:
     notes = items(audit["warnings"])
     warned = f'<div class="box weaker"><h3>Read this first</h3>{notes}</div>' if notes else ""
     return f'<p><span class="mark {kind}">{mark}</span></p>{facts(rows)}{warned}'
+
+
+def _child(table: Mapping[str, Any]) -> str:
+    output, key = table["output"], table["foreign_key"]
+    return (
+        f"{output['file']}: {output['rows']:,} rows, {len(output['columns']):,} columns; {key} "
+        f"names a row of {table['parent']}, which has at most {table['rows_of_a_parent']:,}"
+    )
 
 
 def _promise(audit: Mapping[str, Any]) -> str:

@@ -13,6 +13,8 @@ def receipts(audit: Mapping[str, Any], name: str, signature: tuple[str, Sequence
     output, transcript = audit["output"], audit.get("transcript")
     rows: list[tuple[str, object]] = [("Release", audit["release"]["id"])]
     rows.append((f"SHA-256 of {output['file']}", output["sha256"]))
+    for own in (table["output"] for table in audit.get("tables", ())):
+        rows.append((f"SHA-256 of {own['file']}", own["sha256"]))
     if transcript:
         rows.append((f"SHA-256 of {transcript['file']}", transcript["sha256"]))
         rows.append(("Seed of the sampling", audit["sampling_seed"]))

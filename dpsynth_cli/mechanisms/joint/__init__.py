@@ -18,7 +18,7 @@ ones; what needs tables of four columns and more (five of two values) stays out 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -29,6 +29,7 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import marginals
 from dpsynth_cli.mechanisms.joint import choice
+from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
@@ -65,9 +66,10 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(omega)
-    columns, misfit, links, pairs = _shares(rest, split, _few(ask, omega, sizes))
+    columns, misfit, links, pairs = shares_of(rest, split, few_rows(ask, omega, sizes))
     looks = divide(misfit, [1, 1])
-    if not _shows(ask, omega, sizes, looks[0]):
+    d = len(omega.modelled)
+    if not shows(ask, d * (d - 1) // 2, sizes, looks[0]):
         if not rules:
             return marginals.independent(ask, omega, sizes, rest, notes=(FALLBACK,))
         alone, _ = ask_columns(ask, omega, sizes, rest, rules)
@@ -78,7 +80,17 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     pairs -= spent
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
-    scopes = pair_scopes(frame)
+    by_class = explored(ask, omega, known, looks, links, pairs)
+    return _model(omega, known, rules, by_class=by_class)
+
+
+def explored(
+    ask: Ask, omega: Domain, known: Evidence, looks: Sequence[Fraction], links: Fraction, pairs: Fraction
+) -> bool:
+    """Count the tables that are worth it, for shares of two looks, of links and of pairs; whether tables are
+    by class."""
+    frame, given = known.frame, [] if known.siblings is None else known.siblings.given
+    scopes = pair_scopes(frame, given)
     if not scopes:
         scopes = [((0, 1), (frame.coarse[0], frame.coarse[1]))]
 
@@ -99,7 +111,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     chain, _ = known.fit(scopes)
     gaps_left, _ = survey.gaps({scope: chain.expected[scope] for scope in scopes}, looks[1])
     _count_more(survey, known, scopes, gaps, gaps_left, pairs)
-    return _model(omega, known, rules, by_class=survey.by is not None)
+    return survey.by is not None
 
 
 def look_at_pairs(
@@ -118,7 +130,7 @@ def look_at_pairs(
     return survey, *by_class
 
 
-def _few(ask: Ask, omega: Domain, sizes: Sizes) -> float:
+def few_rows(ask: Ask, omega: Domain, sizes: Sizes) -> float:
     """From 0, many rows for the noise of an average column, to 1, few."""
     d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
     sd = ask.sd(Question("columns", CellCounts(Cells(())), Fraction(1, d), omega.strata))
@@ -127,22 +139,24 @@ def _few(ask: Ask, omega: Domain, sizes: Sizes) -> float:
     return loud / (loud + LOUD)
 
 
-def _shares(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
+def shares_of(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
     """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
     scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
     return divide(rest, [split[stage] * scale[stage] for stage in scale])
 
 
-def _shows(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> bool:
-    """Whether the gaps of pairs would be told from noise."""
-    d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
-    return d > 1 and gap_noise(ask, d * (d - 1) // 2, share, n) <= HOPELESS
+def shows(ask: Ask, pairs: int, sizes: Sizes, share: Fraction) -> bool:
+    """Whether the gaps of so many pairs would be told from noise."""
+    n = max(1.0, float(sizes.rows.sum()))
+    return pairs > 0 and gap_noise(ask, pairs, share, n) <= HOPELESS
 
 
-def pair_scopes(frame: Frame) -> list[Scope]:
-    """All pairs of columns that have more than one cell, at the level they are looked at."""
+def pair_scopes(frame: Frame, given: Sequence[int] = ()) -> list[Scope]:
+    """All pairs of columns that have more than one cell, at the level they are looked at; not of two that
+    rows are drawn given."""
     wide = [j for j, own in enumerate(frame.ladders) if own.cells > 1]
-    return [((i, j), (frame.coarse[i], frame.coarse[j])) for i, j in combinations(wide, 2)]
+    pairs = [(i, j) for i, j in combinations(wide, 2) if i not in given or j not in given]
+    return [((i, j), (frame.coarse[i], frame.coarse[j])) for i, j in pairs]
 
 
 def _count_more(
@@ -199,6 +213,15 @@ def _model(
     omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] = (), by_class: bool = False
 ) -> Model:
     chain, _ = known.fit()
+    facts = facts_of(known, chain)
+    if omega.strata:
+        facts["tables_by_class"] = by_class
+    frame = known.frame
+    return Model(round(float(frame.totals.sum())), drawing(omega, frame, chain, rules), notes, facts)
+
+
+def facts_of(known: Evidence, chain: Chain) -> dict[str, Any]:
+    """Which tables were counted, and in which order columns are drawn: from answers alone."""
     frame = known.frame
     names = [own.column.name for own in frame.ladders]
     kinds = {
@@ -211,11 +234,9 @@ def _model(
         kind: [[names[j] for j in one.scope[0]] for one in counted] for kind, counted in kinds.items()
     }
     facts["interactions"] = sum(one.is_character for kind in known.more for one in kind)
-    if omega.strata:
-        facts["tables_by_class"] = by_class
     facts["order"] = [names[j] for j in chain.order]
     facts["cells"] = {own.column.name: own.cells for own in frame.ladders}
-    return Model(round(float(frame.totals.sum())), drawing(omega, frame, chain, rules), notes, facts)
+    return facts
 
 
 def fits(omega: Domain, params: Params) -> list[str]:

@@ -8,7 +8,7 @@ as they are then, so links stay exact. Many rows are drawn block by block (`feed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,10 @@ class Chain:
         classes: Ints,
         rng: np.random.Generator,
         wanted: Sequence[Scope] = (),
+        known: Mapping[int, Ints] | None = None,
     ) -> None:
-        """`order` has every column with its link, those before it first; `classes` are those of the rows."""
+        """`order` has every column with its link, those before it first; `classes` are those of the rows.
+        Columns whose finest cells are `known`, the first ones, are not drawn."""
         self.frame, self.order = frame, [j for j, _ in order]
         self.at = {j: at for at, j in enumerate(self.order)}
         self.steps: list[Step] = []
@@ -53,6 +55,9 @@ class Chain:
         for scope in wanted:
             asked[self._last(scope[0])].append(scope)
         for j, link in order:
+            if known is not None and j in known:
+                rows.cells[j] = known[j]
+                continue
             step = step_of(frame, j, own[j], link, asked[j])
             indices = [rows.index(factor.others, factor.levels) for factor in step.factors]
             targets = [
@@ -74,10 +79,19 @@ class Chain:
         most = min(FUSED, ALL_FUSED // max(1, factors))
         return [Feedback(self.frame, step, most) for step in self.steps]
 
-    def draw(self, classes: Ints, feedback: Sequence[Feedback], rng: np.random.Generator) -> Ints:
+    def draw(
+        self,
+        classes: Ints,
+        feedback: Sequence[Feedback],
+        rng: np.random.Generator,
+        known: Mapping[int, Ints] | None = None,
+    ) -> Ints:
         """New rows of these classes: the finest cell of each column (columns x rows). What they have too many
-        of goes by `feedback` from one block to the next."""
+        of goes by `feedback` from one block to the next; not where they are drawn given cells that are
+        `known`: such rows are not like all others."""
         rows = Rows(self.frame, classes)
+        for j, cells in (known or {}).items():
+            rows.cells[j] = cells
         for step, own in zip(self.steps, feedback, strict=True):
             indices = [rows.index(table.others, table.levels) for table in own.tables]
             never = [(~one, rows.cells[other]) for other, one in self._never(step)]
@@ -87,7 +101,8 @@ class Chain:
                 [*(indices or [classes]), *[cell for _, cell in never]],
                 even([key], rng),
             )
-            own.seen(classes, indices, v)
+            if known is None:
+                own.seen(classes, indices, v)
             rows.cells[step.column] = self._finest(step, v, rows, rng)
         return rows.cells
 

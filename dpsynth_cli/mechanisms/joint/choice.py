@@ -140,12 +140,17 @@ def triples(survey: Survey, gaps: Mapping[Scope, Gap], cells: int) -> list[Scope
     columns = sorted({j for pair in strength for j in pair})
     some = sorted(columns, key=lambda j: (-max(v for pair, v in strength.items() if j in pair), j))[:40]
     scores = {
-        three: round(sum(sorted(strength[pair] for pair in combinations(three, 2))[1:]), 9)
+        three: round(sum(sorted(strength.get(pair, 0.0) for pair in combinations(three, 2))[1:]), 9)
         for three in combinations(sorted(some), 3)
-        if not survey.binary(three)
+        if not survey.binary(three) and _looked_at(strength, three)
     }
     chosen = sorted(scores, key=lambda three: (-scores[three], three))[:CANDIDATES]
     return [(three, _levels(survey, three, cells)) for three in sorted(chosen)]
+
+
+def _looked_at(strength: Mapping[tuple[int, ...], float], columns: Sequence[int]) -> bool:
+    """Whether a pair of these was looked at: not where rows are drawn given all of them."""
+    return any(pair in strength for pair in combinations(columns, 2))
 
 
 def interactions(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> list[Scope]:
@@ -156,8 +161,11 @@ def interactions(survey: Survey, gaps: Mapping[Scope, Gap], share: Fraction) -> 
     chosen: list[tuple[int, ...]] = []
     for order, most in QUIET.items():
         scores = {
-            some: round(sum(sorted(strength[pair] for pair in combinations(some, 2))[1 - order :]), 9)
+            some: round(
+                sum(sorted(strength.get(pair, 0.0) for pair in combinations(some, 2))[1 - order :]), 9
+            )
             for some in (combinations(two, order) if math.comb(len(two), order) <= 50_000 else ())
+            if _looked_at(strength, some)
         }
         sets = sorted(sorted(scores, key=lambda some: (-scores[some], some))[:CHARACTERS])
         if not sets:

@@ -13,6 +13,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.estimates import Counted, estimates, independent, refined, with_margins
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.mechanisms.joint.siblings import Siblings, given_first
 from dpsynth_cli.numeric.forest import rooted
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ints
@@ -32,6 +33,7 @@ class Evidence:
     finer: dict[int, Counted] = field(default_factory=dict)  # links once more, by their number
     pairs: list[Counted] = field(default_factory=list)
     more: list[list[Counted]] = field(default_factory=list)  # tables of three columns, of four
+    siblings: Siblings | None = None  # what rows are drawn given
 
     def learn(self, counted: Sequence[Counted]) -> None:
         """What new tables say of single columns."""
@@ -63,6 +65,18 @@ class Evidence:
     ) -> Chain:
         d = len(self.frame.ladders)
         pairs = {(link.columns[0], link.columns[1]): link for link in links}
+        if self.siblings is not None:
+            chain = Chain(
+                self.frame,
+                tables,
+                given_first(self.siblings.given, pairs, d),
+                np.zeros(len(self.siblings.asked), np.int64),
+                rng,
+                wanted,
+                self.siblings.known,
+            )
+            self.siblings.draw_again(chain, rng)
+            return chain
         order = [
             (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
             for j, parent in rooted(list(pairs), d)

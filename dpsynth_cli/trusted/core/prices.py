@@ -26,6 +26,7 @@ class Charge:
     lengths: tuple[int, ...]
     sensitivity: Sensitivity
     price: Price
+    table: str = ""  # that it is about, where a release has several
 
     @cached_property
     def asked(self) -> Any:
@@ -41,6 +42,7 @@ class Charge:
         }.get(noise, ("L1", moved.l1))
         parameter = {"none": None, "rounded_gaussian": "variance"}.get(noise, "scale")
         line: dict[str, Any] = {
+            **({"table": self.table} if self.table else {}),
             "step": self.question.step,
             "question": type(self.question.statistic).__name__,
             "columns": sorted(columns_of([self.question])),
@@ -73,7 +75,7 @@ def _priced(question: Question, omega: Domain, currency: Currency, total: Fracti
     moved, lengths = sensitivity(question, omega), lengths_of(question, omega)
     if is_free(question, omega):
         free = Price("none", Fraction(0), Fraction(0), 0.0)
-        return Charge(question, lengths, moved, free)
+        return Charge(question, lengths, moved, free, omega.table)
     if question.share <= 0:
         raise ValueError("a question needs a positive share")
     if isinstance(question.statistic, OpenLabels) and currency != "rho":
@@ -84,7 +86,7 @@ def _priced(question: Question, omega: Domain, currency: Currency, total: Fracti
         if isinstance(question.statistic, OpenLabels):
             paid = _with_threshold(paid, question.statistic)
         if largest_value(question.statistic) + 64 * paid.sd < 2**62:
-            return Charge(question, lengths, moved, paid)
+            return Charge(question, lengths, moved, paid, omega.table)
     except ValueError:
         pass
     raise UsageError(

@@ -79,9 +79,11 @@ class Counts:
         strange = values == UNLISTED  # among them marks of missing cells
         count = unread = _many(strange, times)
         if count and is_text(array.type):
-            unread = self._add_forms(plain_binary(array), strange, column, times)
+            read = Counts() if column.open else self  # any label may be one of an open column
+            unread = read._add_forms(plain_binary(array), strange, column, times)
         self.kinds["missing"] += _many(is_missing(values), times) + count - unread
-        self.kinds["unlisted"] += unread
+        if not column.open:
+            self.kinds["unlisted"] += unread
 
     def _add_missing(
         self, array: pa.Array, absent: NDArray[np.bool_], column: Column, times: NDArray[np.int64] | None

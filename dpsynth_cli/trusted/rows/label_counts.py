@@ -5,7 +5,8 @@ missing, as people do or as declared, has none). **A unit has one label at most:
 which its own labels and the key of the release choose, whatever other units are.**
 
 Labels are put on shelves of a private temporary file (`unit_rows.py`), by a keyed hash, so that equal ones
-meet; a group of shelves at a time is in memory. The hash decides on which shelf a label is, and nothing else.
+meet; a group of shelves at a time is in memory. The hash decides on which shelf a label is, and nothing else;
+that two labels of a table share its 128 bits, and are counted as one, has probability below n^2/2^129.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ rows a group.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Lock
@@ -25,17 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.errors import FileError
-from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, written
 from dpsynth_cli.trusted.rows.problems import Problems
-from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded, reason
+from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
 from dpsynth_cli.trusted.rows.unit_runs import chosen, in_time, pair_names, starts
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
 SHELVES, BUCKETS = 256, 4096
-IN_MEMORY = 2**24  # bytes, before a file is made
 TOGETHER = 2**25  # bytes of records that are sorted at once
 AT_ONCE = 2**20  # rows whose places are made at once
 
@@ -80,7 +78,9 @@ class Marked:
 
     def records(self, codes: Mapping[str, NDArray[Any]]) -> Records:
         """The rows of a piece, those that are equal as one record."""
-        table = np.column_stack([codes[column.name] for column in self.columns]).astype(np.int32, copy=False)
+        table = np.empty((len(codes[MARK]), len(self.columns)), np.int32)
+        for at, column in enumerate(self.columns):
+            table[:, at] = codes[column.name]
         marks = self.units.of_rows(codes[MARK], table)
         order, first = runs(marks)
         times = np.diff(np.append(first, len(order)))
@@ -93,18 +93,6 @@ class Marked:
             table[own],
         )
         return made
-
-
-def _write(file: Any, data: bytes) -> None:
-    """To a temporary file; what is said where that fails does not depend on rows."""
-    try:
-        file.write(data)
-    except OSError as error:
-        raise FileError(
-            f"cannot write a temporary file in {tempfile.gettempdir()}: {reason(error)}.",
-            "",
-            "Set TMPDIR to a private folder with more room.",
-        ) from None
 
 
 class Shelves:
@@ -122,7 +110,7 @@ class Shelves:
         data = records[np.argsort(shelf, kind="stable")].tobytes()
         with self._lock:
             self._file.seek(self._end)
-            _write(self._file, data)
+            written(self._file, data)
             for own, count in enumerate(np.bincount(shelf, minlength=SHELVES).tolist()):
                 if count:
                     self._places[own].append((self._end, count))
@@ -130,19 +118,16 @@ class Shelves:
 
     def groups(self) -> Iterator[Records]:
         """All records, whole shelves together, as few at a time as there is memory for."""
-        held, size = list[tuple[int, int]](), 0
-        for places in self._places:
-            own = sum(count for _, count in places) * self._kind.itemsize
-            if held and size + own > TOGETHER:
-                yield self._read(held)
-                held, size = [], 0
-            held, size = held + places, size + own
-        if held:
-            yield self._read(held)
+        return (group for (group,) in side_by_side([self]) if len(group))
 
-    def _read(self, places: Sequence[tuple[int, int]]) -> Records:
+    def size(self, shelf: int) -> int:
+        """How many bytes are on a shelf."""
+        return sum(count for _, count in self._places[shelf]) * self._kind.itemsize
+
+    def read(self, shelves: range) -> Records:
+        """What is on these shelves."""
         found = []
-        for start, count in places:
+        for start, count in (place for shelf in shelves for place in self._places[shelf]):
             self._file.seek(start)
             found.append(self._file.read(count * self._kind.itemsize))
         return np.frombuffer(b"".join(found), self._kind)
@@ -151,41 +136,17 @@ class Shelves:
         self._file.close()
 
 
-class Kept:
-    """Rows that were kept, as a table that can be passed over again and again; raw data."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._wanted = list(names), list(names)
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (closed by close)
-        self._blocks: list[int] = []
-        self.rows = 0
-
-    def add(self, codes: NDArray[np.int32]) -> None:
-        for first in range(0, len(codes), AT_ONCE // 8):
-            part = codes[first : first + AT_ONCE // 8]
-            _write(self._file, np.ascontiguousarray(part.T).tobytes())
-            self._blocks.append(len(part))
-        self.rows += len(codes)
-
-    def only(self, names: Collection[str]) -> Kept:
-        part = copy(self)
-        part._wanted = [name for name in self._names if name in names]
-        return part
-
-    def count_rows(self) -> int:
-        return self.rows
-
-    def pieces(self) -> Iterator[Piece]:
-        self._file.seek(0)
-        for rows in self._blocks:
-            data = self._file.read(4 * rows * len(self._names))
-            yield Piece(np.frombuffer(data, np.int32).reshape(-1, rows), 0)
-
-    def encode(self, piece: Piece, counted: Problems | None = None) -> dict[str, Codes]:
-        return {name: piece.data[self._names.index(name)] for name in self._wanted}
-
-    def close(self) -> None:
-        self._file.close()
+def side_by_side(several: Sequence[Shelves]) -> Iterator[list[Records]]:
+    """The records of the same shelves of each, as many shelves at a time as there is memory for: a unit's
+    records of all of them together."""
+    first, held = 0, 0
+    for shelf in range(SHELVES):
+        size = sum(one.size(shelf) for one in several)
+        if held and held + size > TOGETHER:
+            yield [one.read(range(first, shelf)) for one in several]
+            first, held = shelf, 0
+        held += size
+    yield [one.read(range(first, SHELVES)) for one in several]
 
 
 class Truncation:
@@ -226,14 +187,19 @@ class Truncation:
     def first(self, most: int) -> Iterator[Records]:
         """So many rows of each unit at most, those with the first places: whole units together, unit by unit,
         in each by place. Nothing can be added afterwards."""
-        with closing(Shelves(self._kind)) as by_unit:
-            for group in self._by_row.groups():
-                for placed in _placed(group, self.marked.units):
-                    first = placed[_least(placed, most)] if _crowded(placed, most) else placed
-                    by_unit.put(first, first["unit"])
-            self.close()
+        with closing(self.by_unit(most)) as by_unit:
             for group in by_unit.groups():
-                yield group[_least(group, most)]
+                yield group[least(group, most)]
+
+    def by_unit(self, most: int) -> Shelves:
+        """So many rows of every unit, and others, by their unit; a mark is now a place in its order."""
+        shelves = Shelves(self._kind)
+        for group in self._by_row.groups():
+            for placed in _placed(group, self.marked.units):
+                first = placed[least(placed, most)] if _crowded(placed, most) else placed
+                shelves.put(first, first["unit"])
+        self.close()
+        return shelves
 
     def close(self) -> None:
         self._by_row.close()
@@ -261,7 +227,7 @@ def _crowded(records: Records, k: int) -> bool:
     return bool(buckets.max() > 64 * k + 4 * len(records) // BUCKETS)
 
 
-def _least(records: Records, k: int) -> NDArray[np.int64]:
+def least(records: Records, k: int) -> NDArray[np.int64]:
     """The first k of each unit, unit by unit."""
     order = _by_unit(records["unit"], records["mark"])
     new = starts(records["unit"][order])

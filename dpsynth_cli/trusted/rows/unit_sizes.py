@@ -13,7 +13,7 @@ from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units, fresh_key
 from dpsynth_cli.trusted.rows.unit_rows import Shelves, runs
 
-_SIZE = np.dtype([("unit", "u8", 2), ("times", "i8")])
+SIZES = np.dtype([("unit", "u8", 2), ("times", "i8")])
 
 
 def unit_sizes(scan: Scan, column: str, limits: Sequence[int]) -> dict[str, Any]:
@@ -22,14 +22,8 @@ def unit_sizes(scan: Scan, column: str, limits: Sequence[int]) -> dict[str, Any]
     units = Units(column, 1, fresh_key())
     whole = {"confidential": True, "rows": 0, "units": 0, "most_rows": 0}
     cut = {limit: {"rows_kept": limit, "rows_cut": 0, "units_cut": 0} for limit in sorted(set(limits))}
-    with closing(Shelves(_SIZE)) as shelves:
-        for piece in scan.pieces():
-            cells, ruined = scan.cells(piece)
-            marks = units.of_cells(cells[column], ruined)
-            order, first = runs(marks)
-            sizes = np.empty(len(first), _SIZE)
-            sizes["unit"], sizes["times"] = marks[order[first]], np.diff(np.append(first, len(order)))
-            shelves.put(sizes, sizes["unit"])
+    with closing(Shelves(SIZES)) as shelves:
+        shelve_units(scan, units, shelves)
         for group in shelves.groups():
             order, first = runs(group["unit"])
             size = np.add.reduceat(group["times"][order], first)
@@ -40,3 +34,14 @@ def unit_sizes(scan: Scan, column: str, limits: Sequence[int]) -> dict[str, Any]
                 lost["rows_cut"] += int(np.maximum(size - limit, 0).sum())
                 lost["units_cut"] += int((size > limit).sum())
     return whole | {"limits": list(cut.values())}
+
+
+def shelve_units(scan: Scan, units: Units, shelves: Shelves) -> None:
+    """The units of a table, with how many rows of a piece each has."""
+    for piece in scan.pieces():
+        cells, ruined = scan.cells(piece)
+        marks = units.of_cells(cells[units.column], ruined)
+        order, first = runs(marks)
+        sizes = np.empty(len(first), SIZES)
+        sizes["unit"], sizes["times"] = marks[order[first]], np.diff(np.append(first, len(order)))
+        shelves.put(sizes, sizes["unit"])

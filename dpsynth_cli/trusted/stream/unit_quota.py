@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.trusted.engines.local import gather
+from dpsynth_cli.trusted.rows.kept_rows import Kept
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Scan
 from dpsynth_cli.trusted.rows.unit_marks import Units, fresh_key
-from dpsynth_cli.trusted.rows.unit_rows import Kept, Marked, Truncation
+from dpsynth_cli.trusted.rows.unit_rows import Marked, Truncation
 from dpsynth_cli.trusted.rows.unit_runs import starts
 
 USED = np.dtype([("unit", "<u8", 2), ("rows", "<u4")])

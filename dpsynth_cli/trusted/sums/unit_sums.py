@@ -13,9 +13,10 @@ from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Ints, Question, UnitPairs, UnitSizes
 from dpsynth_cli.trusted.engines import SumOver
 from dpsynth_cli.trusted.rows.encode import Codes
+from dpsynth_cli.trusted.rows.kept_rows import Kept
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece
-from dpsynth_cli.trusted.rows.unit_rows import SIZE, Kept
+from dpsynth_cli.trusted.rows.unit_rows import SIZE
 from dpsynth_cli.trusted.rows.unit_runs import BEFORE, FAR_RANK, FIRST, NONE, RANK
 
 CHANGE, FAR_CHANGE = "\0change ", "\0far change "  # in front of the names of columns
