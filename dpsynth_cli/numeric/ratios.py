@@ -111,8 +111,8 @@ def decided(noisy: Floats, variance: float) -> NDArray[np.bool_]:
     hidden = CERTAIN * sd * math.sqrt(len(rest))
     few = rest.sum() < hidden < HIDDEN * whole and top[clear].sum() > (1 - HIDDEN) * whole
     if few and (rest**2).sum() < variance * (len(rest) + CERTAIN * math.sqrt(2 * len(rest))):
-        return beside
-    return np.zeros_like(beside)
+        return np.asarray(beside)
+    return np.zeros(noisy.shape, bool)
 
 
 def vacant(

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.mechanisms.joint.frame import Frame
 from dpsynth_cli.mechanisms.joint.fused import fused
-from dpsynth_cli.mechanisms.joint.steps import Factor, Step
+from dpsynth_cli.mechanisms.joint.steps import Step
 from dpsynth_cli.questions import Floats, Ints
 
 PULL = 0.4  # of a difference, what the next block makes up for
 CALM = 2.0  # rows; a cell that is due fewer in a block is corrected less
 OWED = 2.0  # standard deviations of a cell's count in a block, at most, that are remembered
 STRONGEST = 2.0  # a factor is changed by so many times at most
-SOFT = 1e-4  # the least that a factor is, where fewer than
-MANY = 10.0  # rows were to be expected
 
 
 class Owed:
@@ -64,7 +62,7 @@ class Feedback:
         classes, cells = step.start.shape
         self._given = step.given()
         self._own = Owed(step.start.ravel(), np.repeat(np.arange(classes), cells))
-        self._fit = np.concatenate([np.zeros(0), *[_softened(step, own).ravel() for own in step.factors]])
+        self._fit = np.concatenate([np.zeros(0), *[own.fit.ravel() for own in step.factors]])
         self._owed = Owed(
             np.concatenate([np.zeros(0), *[own.counts.ravel() for own in step.factors]]),
             _numbered([np.repeat(np.arange(len(own.counts)), own.counts.shape[1]) for own in step.factors]),
@@ -96,15 +94,6 @@ class Feedback:
             counts = np.bincount(index * cells + v, minlength=table.shape[0] * cells)
             there += table.sums(counts.astype(np.float64), len(there))
         self._owed.add(there)
-
-
-def _softened(step: Step, factor: Factor) -> Floats:
-    """The factor without zeros. Empty cells of several tables may leave a row no value that all allow: it
-    gets the one that contradicts fewest, and rather a table where few rows were to be expected than one
-    where many were. What the link leaves empty is empty there."""
-    rows, own = factor.counts.sum(axis=1, keepdims=True), factor.counts.sum(axis=0)
-    expected = rows * own / max(float(own.sum()), 1e-9)
-    return np.maximum(factor.fit, SOFT * np.minimum(1.0, MANY / np.maximum(expected, 1e-9)))
 
 
 def _scaled(table: Floats) -> NDArray[np.float32]:

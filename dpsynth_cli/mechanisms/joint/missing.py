@@ -42,9 +42,9 @@ def ask_missing(ask: Ask, omega: Domain, frame: Frame, share: Fraction) -> tuple
     implied: list[tuple[int, int]] = []
     asked = [columns for columns in sets if len(columns) > 1]
     for columns, answer in zip(asked, ask(questions), strict=True):
-        table = answer.values.reshape([2] * len(columns))
+        table = answer.values.astype(np.float64).reshape([2] * len(columns))
         implied += [(columns[a], columns[b]) for a, b in implications(table, SEEN * answer.sd)]
-    return _kept(frame, implied), part * len(questions)
+    return kept(frame, implied), part * len(questions)
 
 
 def implications(patterns: Floats, noise: float) -> list[tuple[int, int]]:
@@ -68,7 +68,7 @@ def _question(omega: Domain, frame: Frame, columns: Sequence[int], share: Fracti
     return Question("missing", CellCounts(Cells(axes)), share)
 
 
-def _kept(frame: Frame, implied: Sequence[tuple[int, int]]) -> Frame:
+def kept(frame: Frame, implied: Sequence[tuple[int, int]]) -> Frame:
     """The frame in which a row with the first of two missing, and not the second, is impossible."""
     impossible = dict(frame.impossible)
     for a, b in implied:

@@ -7,7 +7,11 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms import joint
-from dpsynth_cli.mechanisms.joint.missing import implications
+from dpsynth_cli.mechanisms.joint.chain import Chain
+from dpsynth_cli.mechanisms.joint.frame import Frame, Table
+from dpsynth_cli.mechanisms.joint.ladder import ladder
+from dpsynth_cli.mechanisms.joint.missing import implications, kept
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from tests.asking import asking, drawn
 
 COLUMNS = (
@@ -69,6 +73,27 @@ def test_nothing_is_asked_where_few_rows_are_missing_for_the_noise():
     assert accountant.spent == accountant.total
     assert "missing" not in {charge.question.step for charge in bill}
     assert model.facts["missing_with"] == []
+
+
+def test_what_is_missing_with_another_is_so_even_where_its_link_has_seen_none():
+    """The second column follows the third, in a table where it is never missing."""
+    columns = [Column(name, "ordinal", categories=("u", "v", "w"), nullable=name != "c") for name in "abc"]
+    masses = [np.array([[300.0, 300.0, 300.0, 100.0]])] * 2 + [np.array([[400.0, 300.0, 300.0]])]
+    runs = [Marginal(np.arange(len(m[0])), np.ones(len(m[0]), np.int64), [m[0]]) for m in masses]
+    ladders = [ladder(column, run, 512) for column, run in zip(columns, runs, strict=True)]
+    frame = kept(Frame(ladders, masses, [own.top for own in ladders]), [(0, 1), (1, 0)])
+    link = Table(
+        (1, 2),
+        (ladders[1].top, ladders[2].top),
+        np.array([[[400.0, 0, 0], [0, 300, 0], [0, 0, 300], [0, 0, 0]]]),
+    )
+    order = [(0, None), (2, None), (1, link)]
+    classes = np.zeros(4000, np.int64)
+    chain = Chain(frame, [link], order, classes, np.random.default_rng(0))
+    cells = chain.draw(classes, chain.feedback(), np.random.default_rng(1))
+    assert np.array_equal(cells[0] == 3, cells[1] == 3)
+    assert abs((cells[1] == 3).mean() - 0.1) < 0.01
+    assert np.array_equal(cells[1][cells[0] < 3], cells[2][cells[0] < 3])
 
 
 def test_an_implication_needs_rows_and_no_exception():
