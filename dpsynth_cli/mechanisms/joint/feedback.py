@@ -19,8 +19,8 @@ from dpsynth_cli.mechanisms.joint.steps import Step
 from dpsynth_cli.questions import Floats, Ints
 
 PULL = 0.4  # of a difference, what the next block makes up for
-CALM = 2.0  # rows; a cell that is due fewer in a block is corrected less
-OWED = 2.0  # standard deviations of a cell's count in a block, at most, that are remembered
+CALM = 1.0  # rows; a cell that is due fewer in a block is corrected less
+OWED = 3.0  # standard deviations of a cell's count in a block, at most, that are remembered
 STRONGEST = 2.0  # a factor is changed by so many times at most
 
 

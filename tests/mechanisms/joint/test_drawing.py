@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint import feedback
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.feedback import Owed
 from dpsynth_cli.mechanisms.joint.frame import Frame, Table
@@ -57,9 +58,9 @@ def chain() -> Chain:
 
 
 def drawn(chain: Chain, blocks: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng, feedback = np.random.default_rng(seed), chain.feedback()
+    rng, state = np.random.default_rng(seed), chain.feedback()
     classes = np.repeat([0, 1], size // 2)
-    return np.tile(classes, blocks), np.hstack([chain.draw(classes, feedback, rng) for _ in range(blocks)])
+    return np.tile(classes, blocks), np.hstack([chain.draw(classes, state, rng) for _ in range(blocks)])
 
 
 @pytest.mark.parametrize("most", [1, 300, 2**14])
@@ -141,9 +142,8 @@ def test_what_cannot_be_corrected_is_not_remembered_for_ever():
     owed = Owed(np.array([1.0, 1.0]), np.zeros(2, np.int64))
     for _ in range(100):
         owed.add(np.array([100.0, 0.0]))
-    assert owed.correction().tolist() == pytest.approx(
-        [1 - 0.4 * 2 * 50**0.5 / 52, 1 + 0.4 * 2 * 50**0.5 / 52]
-    )
+    most = feedback.PULL * feedback.OWED * 50**0.5 / (50 + feedback.CALM)
+    assert owed.correction().tolist() == pytest.approx([1 - most, 1 + most])
 
 
 def test_an_excess_of_the_column_itself_is_not_corrected_in_its_tables():
