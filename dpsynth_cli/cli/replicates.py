@@ -24,10 +24,10 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw tables that differ by what the noise leaves open: run an analysis on each, and combine the results
-    (dpsynth_cli.api.combine). It reads no data and costs no budget.
+    """Draw tables that the real one might be, given what was measured: run an analysis on each, and combine
+    the results by Rubin's rule (dpsynth_cli.api.combine). It reads no data and costs no budget.
 
-    Such intervals are often too narrow (docs/inference.md): where dpsynth query has the statistic, use that.
+    How often such intervals hold is in docs/inference.md.
     """
     import dataclasses
     import secrets

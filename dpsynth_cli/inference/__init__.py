@@ -9,10 +9,16 @@
     measured     what follows from counts by linear algebra: exact noise, no model
     cells        counts of rows, from cells that a condition holds in, leaves out or cuts
     empty        rows for cells that were measured and have no released row
-    simulate     the mechanism again on a given table, with noise that may be seeded
-    bootstrap    simulated releases of the released table: how far their answers are off
-    unknown      what no answer tells: where in a cell values are, pairs that were not counted
+    sums         what answers say about released rows: noisy sums, and other noise of the same distribution
+    calibration  weights of released rows that have the measured sums again
+    inversion    intervals of quantiles, from the rows below the ends of cells
+    weighted     a statistic of weighted rows, with its interval
+    posterior    weights that are never negative, drawn given the noisy sums
+    simulate     the mechanism on a public table, with noise that may be seeded
+    sampling     how much a statistic varies over tables of one population
+    unknown      what no answer tells: where in a cell values are
     relations    which pairs of columns were counted, looked at, assumed
+    answers      a number with its interval, or why it has none
     query        one query, answered the best way that there is
     replicates   tables for other people's code, and the rule that combines their answers
 

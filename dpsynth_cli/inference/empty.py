@@ -23,6 +23,7 @@ PRECISE = 4.0  # times the least noise of a column's counts: tables with more sa
 COPIES = (32, 512)  # rows for each code of an empty cell, with other columns of released rows
 DECIDE = 50.0  # times the variance of its noise, that the weights of a cell's rows may vary by
 MOST_CODES = 48  # of a column that rows are added for
+ANYWHERE = 256
 
 
 def with_empty_cells(
@@ -44,6 +45,17 @@ def with_empty_cells(
         for name, codes in table.codes.items()
     }
     return replace(released, table=Table(joined, table.rows + more), added=more)
+
+
+def with_rows_anywhere(released: Drawn, known: Known, rng: np.random.Generator) -> Drawn:
+    """The released rows, and behind them some from all over the domain: weights of these can have sums that
+    those of rows in one corner cannot."""
+    table = released.table
+    anywhere = {name: rng.integers(known.domain[name].codes, size=ANYWHERE) for name in table.codes}
+    joined = {
+        name: np.concatenate([codes.astype(np.int64), anywhere[name]]) for name, codes in table.codes.items()
+    }
+    return replace(released, table=Table(joined, table.rows + ANYWHERE), added=ANYWHERE)
 
 
 def _codes_of_empty_cells(name: str, released: Drawn, known: Known) -> tuple[Ints, float]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import Counter
+from itertools import combinations, combinations_with_replacement
 
+from dpsynth_cli.domain import Column
 from dpsynth_cli.inference.language import REGRESSIONS
 from dpsynth_cli.inference.relations import ASSUMED, LOOKED, SUMMED, Known
 from dpsynth_cli.inference.statistics import Key, Statistic
+from dpsynth_cli.relations.nodes import Name
 
 SHOWN = 3  # pairs that are named
 
@@ -21,18 +24,53 @@ def relations_by(statistic: Statistic, known: Known, kind: str) -> list[str]:
 
 
 def why_not(statistic: Statistic, known: Known) -> str:
-    """Why there is no interval: relations that the release assumes, or of which only the size is known."""
+    """Why there is no interval: relations that the release assumes, or of which only the size is known; or
+    sums that do not tell it."""
     if pairs := relations_by(statistic, known, ASSUMED):
         return f"no interval: assumed, never measured: {_shown(pairs)}"
     if pairs := relations_by(statistic, known, LOOKED):
         return f"no interval: looked at but not counted: {_shown(pairs)}"
-    return ""
+    if counted(statistic, known) or summed(statistic, known):
+        return ""
+    return f"no interval: of {', '.join(statistic.columns)} sums were measured that do not tell this"
 
 
 def counted(statistic: Statistic, known: Known) -> bool:
-    """Whether tables have all its columns, and all pairs of them."""
-    names = statistic.columns
-    return all(known.with_columns([name]) for name in names) and not relations_by(statistic, known, SUMMED)
+    """Whether the values of all its columns were counted, and all pairs of them."""
+    return all(map(known.counts, statistic.columns)) and not relations_by(statistic, known, SUMMED)
+
+
+def summed(statistic: Statistic, known: Known) -> bool:
+    """Whether it is a function of sums and products that were measured, such as means, correlations and
+    coefficients of least squares are: then neither cells nor a model have a part in it."""
+    query, have = statistic.query, {frozenset(Counter(one.columns).items()) for one in known.signed}
+    if query.kind not in ("mean", "sum", "sd", "corr", "linear") or query.where is not None:
+        return False
+    parts = [part.name for part in query.of if isinstance(part, Name) and part.name in statistic.columns]
+    if len(parts) < len(query.of):
+        return False
+    categories = {name for name in (*parts, *query.by) if _indicators(known.domain[name])}
+    if not set(query.by) <= categories or any(
+        known.domain[name].nullable or known.domain[name].type == "ordinal"
+        for name in parts
+        if name not in categories
+    ):
+        return False
+    needed: list[tuple[str, ...]] = [(name,) for name in parts]
+    if query.kind not in ("mean", "sum"):
+        needed += list(combinations_with_replacement(parts, 2))
+    groups = [(*some, *query.by) for some in [(), *needed]]
+    return all(_there(Counter(names), categories, have) for names in groups if names)
+
+
+def _indicators(column: Column) -> bool:
+    """Whether coordinates tell each category: their products with themselves are known then."""
+    return column.type == "nominal" or column.codes == 2
+
+
+def _there(needed: Counter[str], categories: set[str], have: set[frozenset[tuple[str, int]]]) -> bool:
+    once = {name: 1 if name in categories else many for name, many in needed.items()}
+    return frozenset(once.items()) in have
 
 
 def remark(statistic: Statistic, known: Known) -> str:

@@ -1,9 +1,9 @@
 """Which relations of columns a transcript has: counted, looked at, or assumed.
 
-Two columns are *counted* together where a table has both, or a signed sum; *summed* where both are in sums
-of another kind (moments, scores); *looked at* where their table was only compared with a prediction
-(`Misfit`): how far it is from that is known, but not in which way; *assumed* else: the model takes them as
-independent, given the columns that connect them if there are such.
+Two columns are *counted* together where a table has both, or a signed sum of columns of two values; *summed*
+where both are in other sums (products, scores); *looked at* where their table was only compared with a
+prediction (`Misfit`): how far it is from that is known, but not in which way; *assumed* else: the model takes
+them as independent, given the columns that connect them if there are such.
 """
 
 from __future__ import annotations
@@ -51,9 +51,12 @@ class Known:
 
     def relation(self, one: str, other: str) -> str:
         """What is known of two columns together."""
-        if any({one, other} <= set(columns) for columns in self.together):
+        if any({one, other} <= set(table.columns) for table in self.tables):
             return COUNTED
-        if any({one, other} <= columns for columns in self.summed):
+        products = [sum_ for sum_ in self.signed if {one, other} <= set(sum_.columns)]
+        if any(all(self.domain[name].codes == 2 for name in sum_.columns) for sum_ in products):
+            return COUNTED
+        if products or any({one, other} <= columns for columns in self.summed):
             return SUMMED
         return LOOKED if frozenset((one, other)) in self.gaps else ASSUMED
 
@@ -62,6 +65,11 @@ class Known:
         if any({name, partner} <= set(one.columns) for one in self.signed):
             return True
         return any(table.alone(self.domain[name], code) for table in self.with_columns((name, partner)))
+
+    def counts(self, name: str) -> bool:
+        """Whether the values of a column were counted: by a table, or a sum that tells two of them apart."""
+        two = self.domain[name].codes == 2 and any(set(one.columns) == {name} for one in self.signed)
+        return two or bool(self.with_columns([name]))
 
     def with_columns(self, columns: Sequence[str]) -> list[Counted]:
         """The tables that have all of these columns."""

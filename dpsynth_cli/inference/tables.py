@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,9 @@ class Signed:
     step: str
     number: int
     pooled: str | None = None  # the column of the classes that were added up
+    above: bool = (
+        False  # above the diagonal of a symmetric matrix, where Gaussian noise has half the variance
+    )
 
 
 def counted_tables(
@@ -90,7 +93,7 @@ def counted_tables(
             else:
                 sums = [one for one in same if isinstance(one, Signed)]
                 signed += [replace(one, **noise) for one in _signed_by_class(question, sums)]
-                signed += _of_all_classes(question, sums, answer, number)
+                signed += _of_all_classes(question, sums, noise)
     return tables, signed
 
 
@@ -118,13 +121,12 @@ def _signed_by_class(question: Question, same: list[Signed]) -> list[Signed]:
     ]
 
 
-def _of_all_classes(question: Question, same: list[Signed], answer: Answer, number: int) -> list[Signed]:
+def _of_all_classes(question: Question, same: list[Signed], noise: dict[str, Any]) -> list[Signed]:
     """The sum over classes, for whoever does not ask about them."""
     if question.by is None:
         return []
-    total, sd = sum(one.value for one in same), answer.sd * len(same) ** 0.5
-    one = replace(same[0], value=total, sd=sd, noise=answer.noise, pooled=question.by)
-    return [replace(one, step=question.step, number=number)]
+    one = replace(same[0], value=sum(one.value for one in same), pooled=question.by)
+    return [replace(one, **noise | {"sd": noise["sd"] * len(same) ** 0.5})]
 
 
 def _every(codes: NDArray[Any]) -> Ints:
@@ -152,12 +154,16 @@ def _in_block(question: Question, block: Ints, k: int, omega: Domain) -> Iterato
         case Gram(axes=axes, scores=scores) if scores is not None:
             for (i, j), value in zip(combinations(range(len(axes)), 2), values, strict=True):
                 yield from _score_product((axes[i], axes[j]), (scores[i], scores[j]), float(value), omega)
-        case Moments(columns=columns, bits=bits, degree=1, clip=None):
-            places = iter(values)
-            for name in columns:
-                for place in range(omega[name].width):
-                    score = _coordinate(omega[name], bits, place)
-                    yield Signed((name,), (score,), float(next(places)), 0.0, "", "", 0)
+        case Moments(columns=columns, bits=bits, degree=degree, clip=None):
+            each = [
+                (name, _coordinate(omega[name], bits, place))
+                for name in columns
+                for place in range(omega[name].width)
+            ]
+            products = combinations_with_replacement(each, 2) if degree == 2 else ((one,) for one in each)
+            for factors, value in zip(products, values, strict=True):
+                names, scores = zip(*factors, strict=True)
+                yield Signed(names, scores, float(value), 0.0, "", "", 0)
         case _:
             return
 

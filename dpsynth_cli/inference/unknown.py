@@ -1,9 +1,10 @@
 """What no answer tells, as random changes of the released rows that would have given the same answers.
 
-Counts say how many rows a cell has, and the model says where in the cell they lie. Each cell that counts tell
-from noise is spread in another way: its mean moves to either side, further for a column by itself than for
-one given another, since its own counts are finer than those of pairs; given another, by a random amount in
-each cell and by one that rises or falls with the other column, as a relation inside of cells would make it.
+Counts say how many rows a cell has, and nothing says where in the cell they lie. So each cell that counts
+tell from noise is spread in another way, with a mean that is anywhere in the cell, all places as likely. In
+the cells of a pair the mean of a column also differs from that in its own cells: by a random amount in each,
+and by one that rises or falls with the other column, as a relation inside of cells would make it. How much
+so was looked up in public tables (docs/inference.md).
 """
 
 from __future__ import annotations
@@ -17,47 +18,46 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column
 from dpsynth_cli.inference.relations import COUNTED, Known
 from dpsynth_cli.inference.simulate import Drawn
-from dpsynth_cli.inference.statistics import Statistic
+from dpsynth_cli.inference.statistics import Codes
 from dpsynth_cli.inference.tables import Counted
 from dpsynth_cli.questions import Floats, Ints
 
-DRAWS = 16  # random changes of each kind
+DRAWS = 32  # random changes of each kind
 TOLD = 2.0  # a cell is told from noise if it has so many standard deviations of noise
-ALONE, GIVEN = 0.3, 0.15  # how far from the middle of its cell, of 1, the mean of a column may be
-TILT = 0.12  # and how far from the least to the greatest of another column's values
+ALONE = 0.5  # how far from the middle of its cell, of 1, the mean of a column may be
+GIVEN, TILT = 0.15, 0.12  # and further in the cells of a pair: at random, and at the other column's ends
 
-Change: TypeAlias = Callable[[np.random.Generator], dict[str, NDArray[np.int64]]]  # other codes of a column
+Change: TypeAlias = Callable[[np.random.Generator, Codes], dict[str, NDArray[np.int64]]]  # other codes
 
 
 def unknown_variance(
-    statistic: Statistic, released: Drawn, known: Known, weight: Floats, rng: np.random.Generator
+    function: Callable[[Codes, Floats], Floats],
+    columns: Sequence[str],
+    released: Drawn,
+    known: Known,
+    weight: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
-    """The mean square of what each number of a statistic moves by, added up over all that is not told."""
+    """The mean square of what each number of a function of rows and weights moves by, added up over all
+    that is not told of these columns."""
     codes = released.table.codes
-    before = statistic(codes, weight)
-    found = np.zeros(len(before))
-    for change in _changes(statistic.columns, released, known):
-        moved = np.stack([statistic(codes | change(rng), weight) - before for _ in range(DRAWS)])
+    before = function(codes, weight)
+    found = np.zeros(before.shape)
+    for change in changes(columns, released, known):
+        moved = np.stack([function({**codes, **change(rng, codes)}, weight) - before for _ in range(DRAWS)])
         there = np.isfinite(moved)
         found += np.where(there, moved**2, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
     return found
 
 
-def spread_alone(released: Drawn, known: Known) -> list[Change]:
-    """A change of each numeric column, in its own cells."""
-    return [_spread(column, None, released, known) for column in known.domain if not column.categorical]
-
-
-def _changes(columns: Sequence[str], released: Drawn, known: Known) -> Iterator[Change]:
+def changes(columns: Sequence[str], released: Drawn, known: Known) -> Iterator[Change]:
     """Functions that give columns with other codes."""
     for name in columns:
         column = known.domain[name]
         if column.categorical:
             continue
         others = [other for other in columns if other != name]
-        counted = [other for other in others if known.relation(name, other) == COUNTED]
-        partners: list[str | None] = [*counted] or [None]
-        for partner in partners:
+        for partner in (None, *(other for other in others if known.relation(name, other) == COUNTED)):
             yield _spread(column, partner, released, known)
 
 
@@ -76,11 +76,12 @@ def _spread(column: Column, partner: str | None, released: Drawn, known: Known) 
     width = (high - low + 1).astype(np.float64)
     room = ALONE if partner is None else GIVEN
 
-    def change(rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        place = (codes - low[group] + rng.random(len(codes))) / width[group]
+    def change(rng: np.random.Generator, current: Codes) -> dict[str, NDArray[np.int64]]:
+        codes = current[column.name].astype(np.int64)
+        place = np.clip((codes - low[group] + rng.random(len(codes))) / width[group], 0.0, 1.0)
         mean = 0.5 + room * rng.uniform(-1, 1, many)[group]
         if partner is not None:  # in all cells the same way, as a relation inside of them would
-            scores = _scores(released.table.codes[partner], known.domain[partner], rng)
+            scores = _scores(current[partner], known.domain[partner], rng)
             mean += TILT * rng.uniform(-1, 1) * scores
         power = 1 / np.clip(mean, 0.02, 0.98) - 1
         moved = low[group] + np.floor(place**power * width[group]).astype(np.int64)

@@ -147,6 +147,7 @@ class Scale:
     values: int
     nominal: bool = False
     nullable: bool = False
+    length: float = 1.0  # of the whole, 1 at most: less is cut into fewer cells
 
 
 def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: bool = False) -> Lattice:
@@ -161,7 +162,8 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
     """
 
     def parts(of_nominal: int, of_others: int) -> list[int]:
-        return [min(s.values, of_nominal if s.nominal else of_others) for s in scales]
+        others = [max(1, round(s.length * of_others)) for s in scales]
+        return [min(s.values, of_nominal if s.nominal else k) for s, k in zip(scales, others, strict=True)]
 
     def size(of_nominal: int, of_others: int) -> int:
         counts = parts(of_nominal, of_others)
@@ -173,13 +175,14 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
     if nearest and size(categories, others) * size(categories, others + 1) < cells**2:
         others += 1
     counts = parts(categories, others)
-    side = max((k for k, s in zip(counts, scales, strict=True) if not s.nominal), default=1)
+    side = max((round(k / s.length) for k, s in zip(counts, scales, strict=True) if not s.nominal), default=1)
     axes = []
     for k, scale in zip(counts, scales, strict=True):
         if scale.nominal:
             axes.append(Axis(1, 1, k - 1 + scale.nullable))
         else:
-            step = max(1, min(round(side / k), side // max(1, k - 1)))
+            whole = max(1, round(side * scale.length))
+            step = max(1, min(round(whole / k), whole // max(1, k - 1)))
             axes.append(Axis(k, step, int(scale.nullable)))
     return Lattice(tuple(axes), side, metric)
 

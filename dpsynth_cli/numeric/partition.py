@@ -43,6 +43,25 @@ def turns(columns: Sequence[Size], depth: int) -> tuple[int, ...]:
     return tuple(order)
 
 
+def longest_first(columns: Sequence[Size], lengths: Sequence[float], depth: int) -> tuple[int, ...]:
+    """Which column is halved at each level where columns have lengths: the one whose cells are longest then,
+    until its codes are alone. Separating missing makes nothing shorter.
+
+    >>> longest_first([(2**30, False), (2**30, False)], [1.0, 0.25], 5)
+    (0, 0, 0, 1, 0)
+    """
+    bits, most = [0] * len(columns), [halvings(column) for column in columns]
+    order: list[int] = []
+    while len(order) < depth and bits != most:
+        sides = [
+            length * 2.0 ** -max(0, b - nullable) if b < top else -1.0
+            for (_, nullable), length, b, top in zip(columns, lengths, bits, most, strict=True)
+        ]
+        order.append(max(range(len(sides)), key=lambda a: sides[a]))
+        bits[order[-1]] += 1
+    return tuple(order)
+
+
 def level_diameters(
     columns: Sequence[Size], apart: Sequence[bool], order: Sequence[int]
 ) -> tuple[list[float], float]:

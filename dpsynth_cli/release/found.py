@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.mechanisms.search.find import FAILURE, Found, first_looks
+from dpsynth_cli.mechanisms.search.find import FAILURE, Found, first_looks, looks
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.mechanisms.search.outer import outer, private
 from dpsynth_cli.numbers import exact
@@ -25,12 +25,16 @@ def found_columns(found: Found, charges: Sequence[Charge]) -> dict[str, Any]:
     """The columns as a spec would declare them, what finding them took, and how far it can be trusted."""
     names = {*found.facts.get("sure", ()), *found.facts.get("steps", ())}
     columns = {column.name: column_document(column) for column in found.domain if column.name in names}
-    thresholds = {
-        charge.question.statistic.column: charge.price.threshold
-        for charge in charges
-        if isinstance(charge.question.statistic, OpenLabels)
-    }
-    return dict(found.facts) | ({"thresholds": thresholds} if thresholds else {}) | {"columns": columns}
+    facts, thresholds, seen = dict(found.facts), {}, {}
+    for charge in charges:
+        if isinstance(charge.question.statistic, OpenLabels) and charge.price.threshold is not None:
+            name, price = charge.question.statistic.column, charge.price
+            thresholds[name] = charge.price.threshold
+            failure = float(FAILURE) / looks(found.domain[name] for name in facts["sure"])
+            seen[name] = math.ceil(charge.price.threshold + reach(price.noise, price.sd, 1, failure))
+    if thresholds:
+        facts |= {"thresholds": thresholds, "rows_seen": facts["rows_seen"] | seen}
+    return facts | {"columns": columns}
 
 
 def released_spec(audit: Mapping[str, Any]) -> Spec:

@@ -108,9 +108,9 @@ def _tables(state: StreamState, spec: Spec, stream: Stream) -> None:
 
     plan = online.epoch_plan(spec.domain, spec.split)
 
-    def choose(ask: Ask, answers: list[Answer]) -> float:
+    def choose(epoch: int, ask: Ask, answers: list[Answer]) -> float:
         rows = tables.rows_in(answers)
-        if not tables.is_ready(ask, plan, rows):
+        if not tables.is_ready(ask, plan, rows, epoch):
             return 0.0
         tables.choose(ask, plan, answers)
         return rows

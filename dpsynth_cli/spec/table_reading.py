@@ -78,6 +78,9 @@ def read_tables(tree: Keys, mistakes: list[Mistake], read: ReadSpec) -> Spec | N
             mistake = replace(mistake, path=path)
             if mistake not in mistakes:
                 mistakes.append(mistake)
+    for name, spec in specs.items():
+        for fault in _for_one_table(spec) if spec is not None else ():
+            section.note(name, fault)
     children = tuple(
         Child(
             name,
@@ -95,6 +98,21 @@ def read_tables(tree: Keys, mistakes: list[Mistake], read: ReadSpec) -> Spec | N
     if mistakes:
         return None
     return replace(main, tables=tables, domain=tables.of_parents(main.domain))
+
+
+def _for_one_table(spec: Spec) -> list[str]:
+    """What only a release of one table looks for, in words."""
+    faults = []
+    if open_ := [column.name for column in spec.domain if column.open]:
+        faults.append(
+            f"looks for labels of {listed(open_)} that nobody has listed, which a release of one table does; "
+            "state candidates"
+        )
+    if spec.stated.looked_up:
+        faults.append(
+            "has private tables in rules.determines, which a release of one table finds; state them"
+        )
+    return faults
 
 
 def beside(output: str, table: str) -> str:

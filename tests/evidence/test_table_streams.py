@@ -29,7 +29,7 @@ def chosen_at_the_third_release(monkeypatch, one_pair):
     one_pair(4)  # of two columns
     monkeypatch.setattr(worst, "RUNS", 1)
     calls = count(1)
-    monkeypatch.setattr(tables, "is_ready", lambda ask, plan, rows: next(calls) % 3 == 0)
+    monkeypatch.setattr(tables, "is_ready", lambda ask, plan, rows, epoch: next(calls) % 3 == 0)
     monkeypatch.setattr(tables, "tells_links", lambda ask, plan, pairs, rows: True)
     monkeypatch.setattr(tables, "is_over", lambda then, now: False)
     release_prices.charge_over.cache_clear()

@@ -50,9 +50,9 @@ def released(own: Spec, codes: dict[str, np.ndarray], seed: int = 0) -> Simulate
     return simulated(own, table(own, codes), np.random.default_rng(seed))
 
 
-def published(own: Spec, codes: dict[str, np.ndarray], seed: int = 0, simulations: int = 10) -> Published:
+def published(own: Spec, codes: dict[str, np.ndarray], seed: int = 0) -> Published:
     made = released(own, codes, seed)
-    return Published(own, made.outcome, made.known(), made.seed, simulations)
+    return Published(own, made.outcome, made.known(), made.seed)
 
 
 def statistic(text: str, own: Spec, where: str | None = None) -> Statistic:

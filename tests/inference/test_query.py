@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.inference.bootstrap import errors, numbers, sampling_variance
+from dpsynth_cli.inference.answers import Answered
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.combine import combine
-from dpsynth_cli.inference.query import Answered, Published
+from dpsynth_cli.inference.query import Published
 from dpsynth_cli.inference.relations import COUNTED, known
-from dpsynth_cli.inference.replicates import replicate_tables
+from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.simulate import Drawn, noise
 from dpsynth_cli.inference.unknown import unknown_variance
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, Total
@@ -45,13 +44,13 @@ def test_a_relation_that_was_counted_is_answered_and_one_that_was_not_is_marked(
     ["mean(pay) by sex", "pay ~ age + sex", "median(pay)", "corr(age, pay)", "logistic: pay > 40 ~ age"],
 )
 def test_modelled_intervals_hold_over_seeded_releases(text):
-    """24 seeded releases, the same ones but for how a machine rounds. Intervals are of 95 %; how many hold is
+    """10 seeded releases, the same ones but for how a machine rounds. Intervals are of 95 %; how many hold is
     measured by `benchmarks/coverage.py`, this only sees what is far off."""
     own = statistic(text, JOINT)
     real = numbers(own, table(JOINT, CODES))
-    answers = [_release(seed).answer(own.query) for seed in range(24)]
+    answers = [_release(seed).answer(own.query) for seed in range(10)]
     held = [one.low <= x <= one.high for rows in answers for one, x in zip(rows, real, strict=True)]
-    assert np.mean(held) >= 0.75
+    assert np.mean(held) >= 0.7
 
 
 def test_more_noise_and_a_population_make_intervals_wider():
@@ -107,7 +106,7 @@ def test_where_in_a_cell_values_lie_is_not_known():
     rng = np.random.default_rng(0)
     weights = [np.ones(len(one.released.table)) for one in (coarse, fine)]
     found = [
-        unknown_variance(own, one.released, one.known, weight, rng)[0]
+        unknown_variance(own, own.columns, one.released, one.known, weight, rng)[0]
         for one, weight in zip((coarse, fine), weights, strict=True)
     ]
     assert found[0] > 20 * found[1] > 0
@@ -124,37 +123,20 @@ def test_simulated_noise_has_the_distribution_of_its_price():
         assert abs(drawn.mean()) < 5 * charge.price.sd / len(drawn) ** 0.5
 
 
-def test_errors_of_simulated_releases_see_noise_and_sampling_error_sees_rows():
+def test_sampling_error_sees_rows():
     own = statistic("mean(age)", JOINT)
-    shown = published(spec("marginals", 0.2), CODES, simulations=12)
-    found = errors(own, shown.released, shown.simulations)
-    assert (found.count, found.variance[0] > 0) == (12, True)
-    rng = np.random.default_rng(2)
     exact = np.var(CODES["age"]) / len(CODES["age"])
-    assert sampling_variance(own, table(JOINT, CODES), rng)[0] == pytest.approx(exact, rel=0.5)
+    found = sampling_variance(own, table(JOINT, CODES), np.random.default_rng(2))
+    assert found[0] == pytest.approx(exact, rel=0.5)
 
 
-def test_replicates_differ_by_noise_and_combine_to_an_interval_that_holds():
-    own = statistic("mean(age) by sex", JOINT)
-    shown = published(JOINT, CODES)
-    tables = [Drawn(one, shown.domain, len(one)) for one in replicate_tables(shown, 8, 3)]
-    found = np.stack([numbers(own, one) for one in tables])
-    assert len(np.unique(found[:, 0])) == 8
-    within = float(sampling_variance(own, tables[0], np.random.default_rng(1))[0])
-    real = numbers(own, table(JOINT, CODES))[0]
-    _, low, high = combine(found[:, 0].tolist(), [within] * 8)
-    assert low - 1 < real < high + 1
-    _, lower, higher = combine(found[:, 0].tolist(), [within] * 8, population=True)
-    assert lower < low < high < higher
-
-
-@pytest.mark.parametrize(
-    ("estimates", "variances", "problem"),
-    [([], [], "at least two"), ([1.0], [1.0], "at least two"), ([1.0, 2.0], [1.0], "2 estimates and 1 ")],
-)
-def test_what_cannot_be_combined_is_refused(estimates, variances, problem):
-    with pytest.raises(ValueError, match=problem):
-        combine(estimates, variances)
+def test_a_correlation_that_noise_hides_has_no_interval():
+    own = statistic("corr(age, pay)", JOINT)
+    (answer,) = published(spec("lowdim", 0.01), CODES).answer(own.query)
+    assert (answer.low, answer.high) == (None, None)
+    assert answer.note in (
+        "no interval: with this noise it can be anything", "no interval: there may be no such rows"
+    )  # fmt: skip
 
 
 def test_a_column_called_as_a_field_keeps_its_name_apart():

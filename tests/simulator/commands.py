@@ -174,7 +174,7 @@ def simulated(machine: Machine, seen: Seen, seed: int) -> Iterator[None]:
 
     places = [
         *((disk, name, getattr(machine, name)) for name in NAMES),
-        (releases, "_opened", lambda spec: NoRows(spec.domain.columns)),
+        (releases, "open_scan", lambda path, columns, csv: NoRows(columns)),
         (releases, "open_curator", watched),
         (streams, "open_scan", lambda batch, columns, csv: NoRows(columns)),
         (streams, "read_batch", _three_rows),

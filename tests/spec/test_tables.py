@@ -134,6 +134,16 @@ def test_the_json_schema_takes_tables_and_refuses_both_forms():
             "has a column number of members, which would mean something else",
         ),
         ("      works:", "      previous.age:", "has a column previous.age, which would mean something else"),
+        (
+            "      relation: {type: ordinal, categories: [head, spouse, child, other]}",
+            "      relation: {type: ordinal, categories: private, other: other}",
+            "tables.members looks for labels of relation that nobody has listed, which a release of",
+        ),
+        (
+            "    order: [relation, -age]",
+            "    rules: {determines: {relation: {works: private}}}\n    order: [relation, -age]",
+            "tables.members has private tables in rules.determines, which a release of one table finds",
+        ),
     ],
 )
 def test_mistakes_are_told_at_their_key(spec_at, old, new, said):

@@ -86,6 +86,8 @@ def test_labels_above_the_threshold_are_released_and_no_other_is_anywhere(dpsynt
     lines = [line for line in budget["charges"] if line["question"] == "OpenLabels"]
     assert [Fraction(line["delta"]) for line in lines] == [half / 2] * 2
     assert [line["threshold"] for line in lines] == list(public["found"]["thresholds"].values())
+    seen = public["found"]["rows_seen"]
+    assert all(line["threshold"] < seen[line["columns"][0]] < 2 * line["threshold"] for line in lines)
     assert {line["sensitivity"]["value"] for line in lines} == {"2" if "neighbours" in words else "1"}
     answers = load(tmp_path / "out/people.transcript.arrow")[0].answers
     for line, (_, answer) in zip(lines, answers[:2], strict=True):

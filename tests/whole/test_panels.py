@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pyarrow import csv, parquet
 
-import dpsynth_cli.trusted.rows.unit_rows as truncation
+import dpsynth_cli.trusted.rows.unit_runs as truncation
 from dpsynth_cli.release.journal import Journal
 from dpsynth_cli.release.transcript import load
 from dpsynth_cli.trusted.core import curator

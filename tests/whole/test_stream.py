@@ -612,7 +612,7 @@ def test_killed_between_any_two_steps_every_batch_counts_once_and_no_noise_is_re
     assert finished(tmp_path) == expected
 
 
-@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse"])
+@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: sparse", "algorithm: joint"])
 def test_a_killed_push_under_real_noise_publishes_one_noise_only(visits, tmp_path, more):
     visits("1.0", more=more, hint=100)
     watched = Watched(tmp_path)
@@ -633,8 +633,9 @@ def test_a_killed_push_under_real_noise_publishes_one_noise_only(visits, tmp_pat
 
 
 @pytest.mark.slow
-def test_200_random_kills_leave_counts_as_if_never_killed(visits, tmp_path):
-    visits("100000")
+@pytest.mark.parametrize("more", ["algorithm: blocks", "algorithm: joint"])
+def test_200_random_kills_leave_counts_as_if_never_killed(visits, tmp_path, more):
+    visits("100000", more=more)
     expected = never_killed(tmp_path)
     watched, rng, kills, round_ = Watched(tmp_path), random.Random(11), 0, 0
     while kills < 200:

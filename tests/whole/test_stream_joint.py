@@ -105,7 +105,7 @@ def test_a_push_can_be_rehearsed_undone_repeated_and_taken_away(dpsynth, started
 
 def test_rows_are_kept_until_tables_are_chosen_and_not_after(dpsynth, started, tmp_path, monkeypatch):
     started()
-    monkeypatch.setattr(tables, "is_ready", lambda ask, plan, rows: rows > 300)
+    monkeypatch.setattr(tables, "is_ready", lambda ask, plan, rows, epoch: rows > 300)
     push(dpsynth, 1, "--publish")
     words, _ = state_of(tmp_path).counters
     assert (words["chosen_for"], len(state_of(tmp_path).counters[1][words["signs"]])) == (0, 200)

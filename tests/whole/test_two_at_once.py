@@ -74,17 +74,17 @@ def test_of_two_that_go_on_at_once_one_is_refused(dpsynth, left, monkeypatch):
 def test_what_another_process_did_meanwhile_is_seen_before_the_charge(
     dpsynth, people, tmp_path, monkeypatch, how
 ):
-    spec, opened = people("pmm"), releases._opened
+    spec, opened = people("pmm"), releases.open_scan
 
-    def slow(wanted):
-        monkeypatch.setattr(releases, "_opened", opened)
+    def slow(*words):
+        monkeypatch.setattr(releases, "open_scan", opened)
         if how == "finished":
             assert dpsynth("release", spec, "-q").code == 0
         else:
             killed(tmp_path, "answer", 1)
-        return opened(wanted)
+        return opened(*words)
 
-    monkeypatch.setattr(releases, "_opened", slow)
+    monkeypatch.setattr(releases, "open_scan", slow)
     assert dpsynth("release", spec).code == 2
     assert charges(dpsynth) == 1
 

@@ -25,7 +25,7 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.factor.latent import column_scores, correlations, nearest_correlation, residual
 from dpsynth_cli.mechanisms.factor.links import Link, link, settled
-from dpsynth_cli.mechanisms.factor.printed import FACTORS, MOST_SCORES, by_rows
+from dpsynth_cli.mechanisms.factor.printed import MOST_SCORES, by_rows
 from dpsynth_cli.mechanisms.marginals import independent
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute, joined
@@ -66,7 +66,8 @@ class Params:
     )
     factors: int | None = parameter(
         None,
-        "r, factors of the latent correlation besides a diagonal; auto: all, and 3 by rows",
+        "r, factors of the latent correlation besides a diagonal; auto: all, and by rows the paper's r(c), "
+        "c = 0.8, of the private Gram, as far as it stands above its noise",
         low=1,
         high=1000,
         auto=True,
@@ -101,7 +102,7 @@ class Latent:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     notes: tuple[str, ...] = ()
-    rows = params.release == "rows" and sizes.total * (params.factors or FACTORS) <= MOST_SCORES
+    rows = params.release == "rows" and sizes.total * (params.factors or 1) <= MOST_SCORES
     if params.release == "rows" and not rows:
         notes = (f"more than {MOST_SCORES:,} coordinates for a release by rows: released as a model",)
     stages = ["marginals", "gram", "scores"] if rows else ["marginals", "gram"]
@@ -119,7 +120,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     axes = tuple(own.axis for own in attributes)
     answer = ask([Question("gram", Gram(axes), second, omega.strata)])[0]
     if rows:
-        return by_rows(ask, attributes, answer, third[0], params.factors or FACTORS, sizes.total)
+        return by_rows(ask, attributes, answer, third[0], params.factors, sizes.total)
     latents = [_latent(attributes, k, block, answer.sd, params) for k, block in enumerate(answer.blocks)]
 
     # Rows: latent normals, then cells by the links, then exchanges towards what the pair tables show beyond

@@ -5,7 +5,8 @@ or boolean column, one standardised indicator a category of a nominal one. V are
 their private Gram, W = X V + noise the rows' own coordinates, and W V^T goes back through the same links.
 
 Every row is noised by itself, which is local privacy: the noise of a coordinate does not shrink with n. r is
-public, and the core clips each row to a norm that follows from the private Gram (docs/privacy.md, E30, E31).
+public, or follows from the private Gram, as does the norm to which the core clips each row (docs/privacy.md,
+E30, E31).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.numeric.spectrum import axes
 from dpsynth_cli.questions import Answer, Ask, Block, Floats, Ints, Model, Question, RowScores
 
-FACTORS = 3
+INFORMATION = 0.8  # c, the part of all information that r(c) factors have (3)
 MOST_SCORES = 2**24  # rows times factors: they are held in memory and in the transcript
 HIGHEST = 3.0  # of a latent score, in standard deviations
 SCORE, WEIGHT = 255, 1024  # the integers that stand for HIGHEST and for a weight of 1
@@ -90,14 +91,20 @@ def normal_scores(part: Floats) -> Floats:
     return np.asarray((ends[:-1] - ends[1:]) / part)
 
 
-def by_rows(ask: Ask, attributes: list[Attribute], gram: Answer, share: Fraction, r: int, n: int) -> Model:
+def by_rows(
+    ask: Ask, attributes: list[Attribute], gram: Answer, share: Fraction, r: int | None, n: int
+) -> Model:
     """The release, once marginals and Gram are known: one synthetic row for each of the n rows."""
     columns = [Coordinates.of(own) for own in attributes]
     ends = np.cumsum([own.scores.shape[1] for own in columns])
     parts = [slice(end - own.scores.shape[1], end) for end, own in zip(ends, columns, strict=True)]
 
     # Loadings: V, the first r eigenvectors of the private second moments of the scores.
-    found = axes(_moments(columns, parts, gram, n), 0.0, min(r, int(ends[-1])))
+    moments = _moments(columns, parts, gram, n)
+    if r is None:
+        r = number_of_factors(moments, _noise(columns, gram.sd / max(1, n)))
+        r = min(r, max(1, MOST_SCORES // max(1, n)))
+    found = axes(moments, 0.0, min(r, int(ends[-1])))
     weights = np.rint(found.vectors * WEIGHT)
 
     # Factors: W = X V, clipped to norm C by the core, with noise.
@@ -131,6 +138,24 @@ def by_rows(ask: Ask, attributes: list[Attribute], gram: Answer, share: Fraction
     signal = unit * math.sqrt(float(found.values.mean()))
     note = NOT_RECOMMENDED.format(ratio=signal / max(answer.sd, 1e-9))
     return Model(n, draw, (note,), {"factors": len(found), "signal_to_noise": signal / max(answer.sd, 1e-9)})
+
+
+def number_of_factors(moments: Floats, tau: float) -> int:
+    """r(c): as few factors as have the part c of all information, or all that stand above noise of this
+    standard deviation in an entry; one at least.
+
+    >>> [number_of_factors(np.diag([5.0, 3.0, 1.0, 1.0]), noise) for noise in (0.0, 1.0)]
+    [3, 1]
+    """
+    above = axes(moments, tau).values
+    reached = np.cumsum(above) > INFORMATION * max(float(np.trace(moments)), 1e-12)
+    return max(1, int(np.argmax(reached)) + 1 if reached.any() else len(above))
+
+
+def _noise(columns: list[Coordinates], tau: float) -> float:
+    """The standard deviation of the noise of an average entry; tau is that of a cell of a pair table."""
+    lengths = np.concatenate([np.sqrt((own.scores**2).sum(axis=0)) for own in columns])
+    return float(tau * (lengths**2).mean())
 
 
 def _moments(columns: list[Coordinates], parts: list[slice], gram: Answer, n: int) -> Floats:

@@ -7,7 +7,8 @@ with enough rows and budget triples too. With strata, tables are by class or of 
 whichever is worth more. Of columns of two values only what their sums leave open is asked
 (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
-ones; what needs tables of four columns and more (five of two values) stays out of reach.
+ones; what needs tables of four columns and more (five of two values) stays out of reach. Where columns have
+few combinations in all there is one model of all of them instead (`cube.py`).
 
     ladder       a column at several resolutions        choice      which tables, and how fine
     frame        all columns, masses, rules             estimates   from noisy tables
@@ -15,6 +16,7 @@ ones; what needs tables of four columns and more (five of two values) stays out 
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
     missing      values that are missing together       fused, feedback   how a block is drawn
+    cube         every combination in one model
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import marginals
-from dpsynth_cli.mechanisms.joint import choice
+from dpsynth_cli.mechanisms.joint import choice, cube
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
@@ -69,7 +71,12 @@ class Params:
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(omega)
-    columns, misfit, links, pairs = shares_of(rest, split, few_rows(ask, omega, sizes))
+    weights = weights_of(split, few_rows(ask, omega, sizes))
+    if cube.takes(omega):
+        model = cube.run(ask, omega, sizes, rest, weights, rules)
+        if model is not None:
+            return model
+    columns, misfit, links, pairs = divide(rest, list(weights.values()))
     looks = divide(misfit, [1, 1])
     d = len(omega.modelled)
     if not shows(ask, d * (d - 1) // 2, sizes, looks[0]):
@@ -144,10 +151,10 @@ def few_rows(ask: Ask, omega: Domain, sizes: Sizes) -> float:
     return loud / (loud + LOUD)
 
 
-def shares_of(rest: Fraction, split: Mapping[str, float], few: float) -> list[Fraction]:
-    """For columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
+def weights_of(split: Mapping[str, float], few: float) -> dict[str, float]:
+    """Of columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
     scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
-    return divide(rest, [split[stage] * scale[stage] for stage in scale])
+    return {stage: split[stage] * scale[stage] for stage in scale}
 
 
 def shows(ask: Ask, pairs: int, sizes: Sizes, share: Fraction) -> bool:
@@ -275,7 +282,8 @@ MECHANISM = Mechanism(
         "IEEE Trans. Inf. Theory 14, 1968; W. E. Deming, F. F. Stephan: On a Least Squares Adjustment of a "
         "Sampled Frequency Table When the Expected Marginal Totals Are Known. Ann. Math. Stat. 11, 1940; "
         "tables chosen as in K. Cai, X. Lei, J. Wei, X. Xiao: Data Synthesis via Differentially Private "
-        "Markov Random Fields. VLDB 2021"
+        "Markov Random Fields. VLDB 2021; residuals as in B. Barak et al.: Privacy, Accuracy, and "
+        "Consistency Too. PODS 2007"
     ),
     run=run,
     params=Params,

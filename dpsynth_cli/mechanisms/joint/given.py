@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint import FALLBACK, REPEATED, explored, facts_of, few_rows, shares_of, shows
+from dpsynth_cli.mechanisms.joint import FALLBACK, REPEATED, explored, facts_of, few_rows, shows, weights_of
 from dpsynth_cli.mechanisms.joint.columns import SCREENED, ask_columns
 from dpsynth_cli.mechanisms.joint.frame import Frame, without_impossible
 from dpsynth_cli.mechanisms.joint.model import Evidence
@@ -34,7 +34,7 @@ from dpsynth_cli.shares import divide
 
 BEFORE = 0.5  # of what an own column gets, for one of the child before
 UNKNOWN = 1e12  # the variance of what is only guessed
-ROUNDS = 3  # of the last fit: what the child before is like changes with each
+ROUNDS = 6  # of the last fit: what the child before is like changes with each
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def run_given(
     alone = replace(omega, columns=tuple(column for column in omega if column.origin is None))
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(alone)
-    columns, misfit, links, pairs = shares_of(rest, split, few_rows(ask, alone, sizes))
+    weights = weights_of(split, few_rows(ask, alone, sizes))
+    columns, misfit, links, pairs = divide(rest, list(weights.values()))
     looks = divide(misfit, [1, 1])
     own, given = len(alone.columns), len(omega.columns) - len(alone.columns)
     linked = shows(ask, own * (own - 1) // 2 + own * given, sizes, looks[0])
@@ -80,8 +81,7 @@ def run_given(
             scopes = [((j,), (known.frame.coarse[j],)) for j in _siblings(known).before]
             known.learn(Survey(ask, omega, known.frame).count("columns", scopes, of_before, even=True))
         explored(ask, omega, known, looks, links, pairs - spent)
-    for _ in range(ROUNDS):
-        chain, _ = known.fit()
+    chain, _ = known.fit(rounds=ROUNDS)
     siblings, frame = _siblings(known), known.frame
 
     def draw(block: Mapping[str, Ints], place: Ints, rng: np.random.Generator) -> Block:

@@ -20,6 +20,7 @@ from dpsynth_cli.questions import Ints
 
 ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns
 LEAST_ROWS = 2**12
+ROUNDS = 2  # in which rows are drawn again where each is given the one before it
 SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
 
 
@@ -45,8 +46,9 @@ class Evidence:
             links[number] = refined(self.frame, links[number], counted)
         return links
 
-    def fit(self, wanted: Sequence[Scope] = ()) -> tuple[Chain, list[Table]]:
-        """The chain of all tables, with what it expects of the scopes wanted; and the tables."""
+    def fit(self, wanted: Sequence[Scope] = (), rounds: int = ROUNDS) -> tuple[Chain, list[Table]]:
+        """The chain of all tables, with what it expects of the scopes wanted; and the tables. Where rows are
+        given the one before them, they are drawn so many times on the way."""
         rng = np.random.default_rng(SEED)
         links = self.estimated_links()
         tables = list(links)
@@ -54,6 +56,9 @@ class Evidence:
             if kind:
                 chain = self._chain(tables, links, rng, [one.scope for one in kind])
                 tables += estimates(self.frame, kind, chain.expected.__getitem__)
+        if self.siblings is not None and self.siblings.before:
+            for _ in range(rounds):
+                self.siblings.draw_again(self._chain(tables, links, rng, ()), rng)
         return self._chain(tables, links, rng, wanted), tables
 
     def _chain(
@@ -66,17 +71,9 @@ class Evidence:
         d = len(self.frame.ladders)
         pairs = {(link.columns[0], link.columns[1]): link for link in links}
         if self.siblings is not None:
-            chain = Chain(
-                self.frame,
-                tables,
-                given_first(self.siblings.given, pairs, d),
-                np.zeros(len(self.siblings.asked), np.int64),
-                rng,
-                wanted,
-                self.siblings.known,
-            )
-            self.siblings.draw_again(chain, rng)
-            return chain
+            order = given_first(self.siblings.given, pairs, d)
+            classes = np.zeros(len(self.siblings.asked), np.int64)
+            return Chain(self.frame, tables, order, classes, rng, wanted, self.siblings.known)
         order = [
             (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
             for j, parent in rooted(list(pairs), d)

@@ -1,8 +1,9 @@
 """Rows that are drawn given columns that are known: children given their parent and the child before them.
 
 The given columns of the rows that a model is fitted on come from the model of parents. Those of the child
-before are what the model so far draws: each time that it is fitted, children are drawn again, first ones
-first, and what they are is what the next ones are given.
+before are what the model so far draws: when it has been fitted, children are drawn again, first ones first,
+and what they are is what the next ones are given. Half of the families are renewed each time: if all were, a
+model that has too many of something would be followed by one that has too few, and so on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.questions import Floats, Ints
 
 FINEST = 512  # cells of a numeric column that rows are given
+RENEWED = 0.5  # of the families, each time
 RUNS = 64  # of its values, by quantiles
 
 
@@ -47,9 +49,12 @@ class Siblings:
         return {j: cells[self.asked] for j, cells in self.cells.items()}
 
     def draw_again(self, chain: Chain, rng: np.random.Generator) -> Ints:
-        """All columns of all children, drawn in their order; and each is what the next one is given."""
+        """All columns of all children, drawn in their order; in some families each is from then on what the
+        next one is given."""
         cells = self.drawn(chain, self.cells, self.place, rng)
-        self.cells |= {j: cells[j] for j in self.before}
+        family = np.cumsum(self.place == 0)
+        new = (rng.random(int(family[-1]) + 1) < RENEWED)[family]
+        self.cells |= {j: np.where(new, cells[j], self.cells[j]) for j in self.before}
         return cells
 
     def drawn(self, chain: Chain, cells: Mapping[int, Ints], place: Ints, rng: np.random.Generator) -> Ints:

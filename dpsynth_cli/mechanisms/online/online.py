@@ -272,7 +272,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
 MECHANISM = Mechanism(
     name="online",
-    summary="snapshots of a stream for ever on one budget: a tree of running counts",
+    summary="snapshots of a stream for ever on one budget: running counts of a tree, or of tables",
     suits=(
         "a table that grows: `dpsynth stream`, not `dpsynth release`; 1 to 5 columns by a tree, more with "
         "`algorithm: joint`"

@@ -11,6 +11,7 @@ with its own columns and tables. A snapshot has the rows of each epoch by that e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,8 +38,8 @@ from dpsynth_cli.shares import divide
 
 COLUMNS, SPIKES, LOOKS, LINKS, PAIRS = 0.28, 0.02, 0.06, 0.25, 0.39  # of the share of counts
 # Noise of a pair's gap, as a part of the rows, at which tables are chosen: with Gaussian noise, with Laplace
-# noise, of which gaps have far more than tables.
-READY = {True: 0.04, False: 0.1}
+# noise, of which gaps have far more than tables, so that one would wait too long.
+READY = {True: 0.06, False: 0.15}
 MOST_ROWS = 2**20  # that are waited for; then columns stay independent
 GROWTH = 16  # an epoch ends with so many times the rows of its choice
 ALONE = (
@@ -48,7 +49,8 @@ ALONE = (
 
 FIRST = (
     "This is the first release, with tables if there are enough rows. Every event costs the whole, once for "
-    "all releases; later releases have more noise."
+    "all releases; later releases have more noise. Tables are chosen at about {rows:,} rows: until then "
+    "columns are independent, and the rows are kept in the state of the stream."
 )
 
 
@@ -88,12 +90,19 @@ def rows_in(answers: Sequence[Answer]) -> float:
     return max(1.0, float(answers[0].values.sum()))
 
 
-def is_ready(ask: Ask, plan: Plan, rows: float) -> bool:
-    """Whether links would be told from noise; or nothing is waited for any longer."""
+def rows_needed(ask: Ask, plan: Plan, epoch: int = 0) -> float:
+    """How many rows tables are chosen by: so many that links are told from noise, and twice as many in each
+    further epoch; but no more than may be kept."""
     d = len(plan.omega.modelled)
-    if rows >= MOST_ROWS or d < 2:
-        return True
-    return tells_links(ask, plan, d * (d - 1) // 2, rows)
+    if d < 2:
+        return 0.0
+    lone = gap_noise(ask, d * (d - 1) // 2, plan.looks[0], 1.0)
+    return min(float(MOST_ROWS), float(2**epoch) * lone / READY[is_gaussian(ask)])
+
+
+def is_ready(ask: Ask, plan: Plan, rows: float, epoch: int) -> bool:
+    """Whether tables are chosen now."""
+    return rows >= rows_needed(ask, plan, epoch)
 
 
 def tells_links(ask: Ask, plan: Plan, pairs: int, rows: float) -> bool:
@@ -177,9 +186,10 @@ def _variances(plan: Plan, answers: Sequence[Answer]) -> list[float]:
 def first_release(ask: Ask, plan: Plan) -> Model:
     """What an epoch asks if tables are chosen at its first release."""
     columns = ask(plan.first)
-    if not is_ready(ask, plan, rows_in(columns)):
+    note = FIRST.format(rows=math.ceil(rows_needed(ask, plan)))
+    if not is_ready(ask, plan, rows_in(columns), 0):
         model = snapshot(plan, None, columns)
-        return replace(model, notes=(*model.notes, FIRST))
+        return replace(model, notes=(*model.notes, note))
     counts: list[Answer] = []
 
     def kept(questions: Sequence[Question]) -> list[Answer]:
@@ -190,7 +200,7 @@ def first_release(ask: Ask, plan: Plan) -> Model:
         return answers
 
     model = snapshot(plan, choose(Asking(kept, ask.sd), plan, columns), columns, counts)
-    return replace(model, notes=(*model.notes, FIRST))
+    return replace(model, notes=(*model.notes, note))
 
 
 # --- snapshots -----------------------------------------------------------------------------------------

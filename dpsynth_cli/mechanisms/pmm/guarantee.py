@@ -38,6 +38,7 @@ class Counted:
     mass: Floats
     total: float
     doubt: float | None = None
+    lengths: Sequence[float] | None = None  # of the columns, if not all 1
 
 
 def expected_w1(trees: Sequence[Counted], columns: Sequence[Column], rows: int) -> Bound | None:
@@ -48,7 +49,7 @@ def expected_w1(trees: Sequence[Counted], columns: Sequence[Column], rows: int) 
     noise = cells = sizes = 0.0
     for tree in trees:
         estimates, variances = combined(tree.counts, tree.variances, np.ones(1 << len(tree.order)))
-        widths = diameters(tree.order, tree.scales, columns)
+        widths = diameters(tree.order, tree.scales, columns, tree.lengths)
         mass = tree.mass * (tree.total / max(float(tree.mass.sum()), 1e-300))
         moved = moved_rows(estimates, variances, mass, widths, rows / total)
         noise, cells = noise + moved.between, cells + moved.inside
@@ -60,9 +61,14 @@ def expected_w1(trees: Sequence[Counted], columns: Sequence[Column], rows: int) 
     return Bound.of_terms(OURS, noise=noise / total, cells=cells / total, number_of_rows=sizes / total)
 
 
-def diameters(order: Sequence[int], scales: Sequence[Scale], columns: Sequence[Column]) -> list[Floats]:
+def diameters(
+    order: Sequence[int],
+    scales: Sequence[Scale],
+    columns: Sequence[Column],
+    lengths: Sequence[float] | None = None,
+) -> list[Floats]:
     """By level, as far as it is looked at, the diameter of each cell: the largest over the columns, each of
-    them 1. Different categories are 1 apart, and so is missing from all else.
+    them 1 (or of these lengths). Different categories are 1 apart, and so is missing from all else.
 
     >>> x = Column("x", "integer", lower=0, upper=8)
     >>> [level.tolist() for level in diameters((0,), [Scale.even(9, False)], [x])]
@@ -73,7 +79,8 @@ def diameters(order: Sequence[int], scales: Sequence[Scale], columns: Sequence[C
         widest = np.zeros(1 << level)
         for a, (scale, column) in enumerate(zip(scales, columns, strict=True)):
             bits = order[:level].count(a)
-            np.maximum(widest, _widths(scale, column, bits)[along(order[:level], a)], out=widest)
+            own = _widths(scale, column, bits) * (lengths[a] if lengths else 1.0)
+            np.maximum(widest, own[along(order[:level], a)], out=widest)
         found.append(widest)
     return found
 

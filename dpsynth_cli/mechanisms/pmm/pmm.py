@@ -2,8 +2,7 @@
 private synthetic data", COLT 2023, Algorithms 3 and 4.
 
 Omega is the product of the columns' codes, Omega_theta its binary partition (columns halved in turn),
-n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts. All counts are
-in rows.
+n_theta the counts, r the depth, sigma_j the noise of level j, m_theta the consistent counts; all in rows.
 
 Where this is not the printed algorithm (docs/privacy.md):
 - the shares of the levels add up to the whole (E1), and the core doubles the noise under replace_one (E2);
@@ -27,15 +26,16 @@ from dpsynth_cli.bounds import Bound, no_bound
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm import guarantee
 from dpsynth_cli.mechanisms.pmm.levels import DEEPEST, deepest, depth_for, measured_levels, paper_bound
-from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, uniform_ranks
+from dpsynth_cli.mechanisms.pmm.quantiles import Quantiles, ask_quantiles, uniform_ranks
 from dpsynth_cli.mechanisms.pmm.tails import tails
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, axis_of, surely
-from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.shared.weights import STRUCTURE as WEIGHTS
+from dpsynth_cli.mechanisms.shared.weights import faults, lengths
 from dpsynth_cli.numeric import consistency
 from dpsynth_cli.numeric.histogram import best_total, best_variance
-from dpsynth_cli.numeric.partition import along, turns
+from dpsynth_cli.numeric.partition import along, longest_first, turns
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Ask, Axis, Bins, Block, CellCounts, Cells, Floats, Model, Question
@@ -63,6 +63,10 @@ class Params:
         "none", "copula: halve ranks instead of values, for tables judged by their marginals",
         choices=("none", "copula"),
     )  # fmt: skip
+    weights: Mapping[str, float] | None = parameter(
+        None, "how much columns count in W1: heavier ones are halved more often", structure=WEIGHTS
+    )
+    wide: str = parameter("refused", "more than 5 columns, to compare", choices=("refused", "allowed"))
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     quantiles: list[list[Quantiles]] | None = None
     if params.transform == "copula":
         own, rest = divide(rest, [split["marginals"], split["counts"]])
-        quantiles = _quantiles(ask, omega, sizes, own)
+        quantiles = ask_quantiles(ask, omega, sizes, own)
 
     # Where rows are in loose bounds; the paper's own algorithm takes bounds as they are.
     scales = [Scale.even(column.size, column.nullable) for column in columns]
@@ -112,9 +116,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         scales, rest = ask_scales(ask, "counts", columns, even, surely(sizes))
 
     # The partition: r = log2(epsilon n), a little less, in each class.
+    sides = [(c.size, c.nullable) for c in columns]
+    long = lengths(params.weights, columns)
     trees = [
         Tree(
-            turns([(c.size, c.nullable) for c in columns], depth), scales, quantiles[k] if quantiles else None
+            longest_first(sides, long, depth) if params.weights else turns(sides, depth),
+            scales,
+            quantiles[k] if quantiles else None,
         )
         for k, depth in enumerate(_depths(ask, omega, params, sizes, rest, scales))
     ]
@@ -146,7 +154,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         by_level = _by_level(measured)
         masses.append(_consistent(*by_level, room, totals[k], params.consistency))
         doubt = None if omega.strata else math.sqrt(best_variance([v for _, v in asked + sums]))
-        counted.append(guarantee.Counted(tree.order, tree.scales, *by_level, masses[k], totals[k], doubt))
+        counted.append(
+            guarantee.Counted(tree.order, tree.scales, *by_level, masses[k], totals[k], doubt, long)
+        )
 
     # Synthetic data: m_theta points in each leaf, uniform inside.
     draw = points(trees, masses, totals, columns, omega.strata)
@@ -256,31 +266,20 @@ def bound(
     omega: Domain, params: Params, split: Mapping[str, float], epsilon: float, n: float
 ) -> Bound | None:
     """The paper's bound for all columns together; it does not speak of strata or copulas."""
-    if omega.strata is not None or params.transform != "none":
+    if omega.strata or params.transform != "none" or params.weights:
         return None
     return Bound(paper_bound(omega.columns, epsilon, n, omega.neighbours), guarantee.PRINTED)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     problems = []
-    if not 1 <= len(omega.modelled) <= 5:
-        problems.append(
-            f"pmm takes 1 to 5 columns besides the strata, not {len(omega.modelled)}; for more, use marginals"
-        )
+    count = len(omega.modelled)
+    if not 1 <= count <= 5 and (params.wide == "refused" or not count):
+        more = "; for more, use another mechanism, or state wide: allowed to compare" * (count > 5)
+        problems.append(f"pmm takes 1 to 5 columns besides the strata, not {count}{more}")
     if params.fanout and params.fanout & (params.fanout - 1):
         problems.append(f"mechanism.fanout is {params.fanout}; it must be a power of two")
-    return problems
-
-
-def _quantiles(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> list[list[Quantiles]]:
-    marginals = ask_marginals(ask, omega, omega.modelled, sizes, share)
-    return [
-        [
-            Quantiles.of(m.first, m.width, m.masses[k], column.size, column.nullable)
-            for column, m in zip(omega.modelled, marginals.values(), strict=True)
-        ]
-        for k in range(omega.classes)
-    ]
+    return problems + faults(params.weights, omega.modelled)
 
 
 MECHANISM = Mechanism(

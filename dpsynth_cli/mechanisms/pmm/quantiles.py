@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpsynth_cli.domain import Domain
+from dpsynth_cli.mechanisms.shared.oneway import ask_marginals
+from dpsynth_cli.mechanisms.shared.sizes import Sizes
+from dpsynth_cli.questions import Ask
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,3 +71,15 @@ def uniform_ranks(cells: NDArray[np.generic], rng: np.random.Generator) -> Float
     ranks = np.empty(n)
     ranks[order] = (np.arange(n) + rng.random(n)) / max(1, n)
     return ranks
+
+
+def ask_quantiles(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> list[list[Quantiles]]:
+    """Of each class and column, by private marginals."""
+    marginals = ask_marginals(ask, omega, omega.modelled, sizes, share)
+    return [
+        [
+            Quantiles.of(m.first, m.width, m.masses[k], column.size, column.nullable)
+            for column, m in zip(omega.modelled, marginals.values(), strict=True)
+        ]
+        for k in range(omega.classes)
+    ]

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth_cli.bounds import Bound
+from dpsynth_cli.domain import Column
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Lattice
 from dpsynth_cli.numeric.transport import closest, effort, evenly
@@ -39,20 +40,22 @@ OURS = "this release, by its own noisy counts"
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A class: its lattice, how wide a cell is along each column, tau, how far (in diameters of a column) it
-    is from the noisy counts, and by how many rows its total was moved to that of the table."""
+    """A class: its lattice, how wide a cell is along each column, how many times farther apart cells are than
+    on the lattice at most, tau, how far (in diameters of a column) it is from the noisy counts, and by how
+    many rows its total was moved to that of the table."""
 
     lattice: Lattice
     widths: Sequence[float]
+    stretch: float
     tau: Ints
     distance: float
     levelled: float
 
 
 def expected_w1(
-    lattice: Lattice, widths: Sequence[float], n: float, scale: float, total: float | None
+    lattice: Lattice, widths: Sequence[float], stretch: float, n: float, scale: float, total: float | None
 ) -> float | None:
-    """The bound for n rows; None where it would take too long.
+    """The bound for n rows; None where it would take too long. `widths` and `stretch` are as in `Settled`.
 
     `scale` is that of discrete Laplace noise in a cell, `total` that of the private total: 0 where it is
     public, None where only the cells say it.
@@ -66,7 +69,7 @@ def expected_w1(
         private = rows if total == 0 else _private_total(rows, noise, scale, total, rng)
         found.append(of_noise(noise, rows, private, lattice))
     mean = float(np.mean(found) + 4 * np.std(found, ddof=1) / math.sqrt(len(found)))
-    return min(mean + of_a_cell(lattice, widths), lattice.diameter / lattice.side)
+    return min(stretch * mean + of_a_cell(lattice, widths), lattice.diameter / lattice.side)
 
 
 def of_noise(noise: Ints, n: int, private: int, lattice: Lattice) -> float:
@@ -97,7 +100,7 @@ def by_answers(classes: Sequence[Settled], noise: str, sd: float, total: float, 
         return None
     rng = np.random.default_rng(0)
     off = {lattice: mean_off(lattice, noise, sd, total, rng) for lattice in lattices}
-    moved = sum(one.distance + off[one.lattice] + one.levelled for one in classes)
+    moved = sum(one.stretch * (one.distance + off[one.lattice]) + one.levelled for one in classes)
     inside = sum(of_a_cell(one.lattice, one.widths) * float(one.tau.sum()) for one in classes)
     due = np.concatenate([one.tau for one in classes]) * (rows / N)
     rounding = float(((due - np.floor(due)) * (np.ceil(due) - due)).sum())  # 0 where N rows are drawn
@@ -122,6 +125,20 @@ def _noise(kind: str, sd: float, count: int, rng: np.random.Generator) -> Ints:
     if "laplace" in kind:
         return laplace(1 / (2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))), count, rng)
     return np.asarray(np.rint(rng.normal(0.0, sd, count)), np.int64)
+
+
+def widths(columns: Sequence[Column], long: Sequence[float], lattice: Lattice) -> tuple[list[float], float]:
+    """How far apart two rows of a cell can be along each column, whose bounds are so far apart; and how many
+    times farther apart cells are than on the lattice, at most: k values have k cells, but k - 1 steps."""
+    found, stretch = [], 1.0
+    for column, axis, length in zip(columns, lattice.axes, long, strict=True):
+        cells = axis.length - column.nullable
+        apart = column.type in ("nominal", "boolean")
+        found.append(length * (0.0 if cells >= column.size else 1.0 if apart else 1 / cells))
+        if axis.cells > 1:
+            step = length * column.size / cells / (column.size - 1)
+            stretch = max(stretch, step * lattice.side / axis.step)
+    return found, stretch
 
 
 def of_a_cell(lattice: Lattice, widths: Sequence[float]) -> float:

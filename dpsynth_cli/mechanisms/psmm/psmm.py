@@ -29,6 +29,8 @@ from dpsynth_cli.mechanisms.psmm import guarantee
 from dpsynth_cli.mechanisms.psmm.slopes import along_slope, slopes_of
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
+from dpsynth_cli.mechanisms.shared.weights import STRUCTURE as WEIGHTS
+from dpsynth_cli.mechanisms.shared.weights import faults, lengths
 from dpsynth_cli.numeric.histogram import best_total
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
 from dpsynth_cli.numeric.partition import even_edges
@@ -54,6 +56,11 @@ class Params:
     )
     metric: str = parameter(
         "linf", "the distance between rows: its largest part, or their sum", choices=("linf", "l1")
+    )
+    weights: Mapping[str, float] | None = parameter(
+        None,
+        "how much ordered columns count in the distance: heavier ones have more cells",
+        structure=WEIGHTS,
     )
 
 
@@ -99,7 +106,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         "at_worst": _at_worst(lattices),
     }
     each = [
-        guarantee.Settled(lattice, _widths(omega, lattice), one.counts, one.distance / lattice.side, shift)
+        guarantee.Settled(
+            lattice, *_widths(omega, lattice, params), one.counts, one.distance / lattice.side, shift
+        )
         for lattice, one, shift in zip(lattices, found, np.abs(totals - best).tolist(), strict=True)
     ]
     # Sizes of classes that were made to add up to a public n are off by sqrt(2) of their noise at most.
@@ -123,30 +132,26 @@ def bound(
         return None
     total = 0.0 if exact else None if hinted else 1 / (epsilon * (1 - part))
     found = guarantee.expected_w1(
-        lattice, _widths(omega, lattice), n, (2 if exact else 1) / (part * epsilon), total
+        lattice, *_widths(omega, lattice, params), n, (2 if exact else 1) / (part * epsilon), total
     )
     return None if found is None else Bound(found, OURS)
 
 
-def _widths(omega: Domain, lattice: Lattice) -> list[float]:
-    """How far apart two rows of a cell can be along each column, whose bounds are 1 apart."""
-    widths = []
-    for column, axis in zip(omega.modelled, lattice.axes, strict=True):
-        cells = axis.length - column.nullable
-        apart = column.type in ("nominal", "boolean")
-        widths.append(0.0 if cells >= column.size else 1.0 if apart else 1 / cells)
-    return widths
+def _widths(omega: Domain, lattice: Lattice, params: Params) -> tuple[list[float], float]:
+    return guarantee.widths(omega.modelled, lengths(params.weights, omega.modelled), lattice)
 
 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns, or so many cells, would take too long or too much memory."""
     d = len(omega.modelled)
+    if wrong := faults(params.weights, omega.modelled) or _unordered(omega, params):
+        return wrong
     if d > MOST_COLUMNS:
         return [f"psmm takes at most {MOST_COLUMNS} columns, and there are {d}; use joint or lowdim"]
-    lattice = divided(_scales(omega), params.cells or 1, params.metric)
+    lattice = divided(_scales(omega, params), params.cells or 1, params.metric)
     if not _heavy(omega, lattice):
         return []
-    largest = _largest(omega, params.metric)
+    largest = _largest(omega, params.metric, tuple(_scales(omega, params)))
     what = f"a lattice of {lattice.size:,} cells"
     what += f" for each of {omega.classes} classes" if omega.strata else ""
     if lattice.size > MOST_CELLS:
@@ -159,8 +164,17 @@ def fits(omega: Domain, params: Params) -> list[str]:
     return [f"{what}; mechanism.cells may be at most {largest.size} here"]
 
 
-def _scales(omega: Domain) -> list[Scale]:
-    return [Scale(c.size, c.type in ("nominal", "boolean"), c.nullable) for c in omega.modelled]
+def _unordered(omega: Domain, params: Params) -> list[str]:
+    """Columns with categories or missing values that are lighter than others: their distances are all 1."""
+    long = zip(omega.modelled, lengths(params.weights, omega.modelled), strict=True)
+    light = [c.name for c, length in long if length < 1 and (c.type in ("nominal", "boolean") or c.nullable)]
+    why = "has categories without an order or missing values; no column may be heavier in mechanism.weights"
+    return [f"{name} {why}" for name in light]
+
+
+def _scales(omega: Domain, params: Params) -> list[Scale]:
+    long = zip(omega.modelled, lengths(params.weights, omega.modelled), strict=True)
+    return [Scale(c.size, c.type in ("nominal", "boolean"), c.nullable, length) for c, length in long]
 
 
 def _at_worst(lattices: Sequence[Lattice]) -> dict[str, float]:
@@ -181,17 +195,17 @@ def _heavy(omega: Domain, lattice: Lattice) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _largest(omega: Domain, metric: str) -> Lattice:
-    scales = _scales(omega)
+def _largest(omega: Domain, metric: str, scales: tuple[Scale, ...]) -> Lattice:
     most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST_CELLS)
     return divided(scales, most, metric)
 
 
 def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
+    scales = tuple(_scales(omega, params))
     if params.cells:
-        return divided(_scales(omega), params.cells, params.metric)
-    lattice = divided(_scales(omega), round(min(max(1, m), MOST_CELLS)), params.metric, nearest=True)
-    return _largest(omega, params.metric) if _heavy(omega, lattice) else lattice
+        return divided(scales, params.cells, params.metric)
+    lattice = divided(scales, round(min(max(1, m), MOST_CELLS)), params.metric, nearest=True)
+    return _largest(omega, params.metric, scales) if _heavy(omega, lattice) else lattice
 
 
 def _edges(column: Column, axis: Axis) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -146,9 +146,14 @@ def _searches(omega: Domain, asked: Domain, share: Fraction) -> tuple[list[_Sear
     columns = private(omega)
     searches = []
     for column, own in zip(columns, divide(share, [1.0] * len(columns)), strict=True):
-        looks = [own] if column.categorical else divide(own, [FIRST, SECOND])
-        searches.append(_Search(asked[column.name], column, column, looks))
-    return searches, float(FAILURE) / sum(len(search.shares) for search in searches)
+        shares = [own] if column.categorical else divide(own, [FIRST, SECOND])
+        searches.append(_Search(asked[column.name], column, column, shares))
+    return searches, float(FAILURE) / looks(columns)
+
+
+def looks(columns: Iterable[Column]) -> int:
+    """How many answers such columns are found by, at most."""
+    return sum(1 if column.categorical else 2 for column in columns)
 
 
 def _bins(column: Column) -> Bins:

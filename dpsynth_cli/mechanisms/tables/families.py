@@ -40,7 +40,7 @@ class Some:
 
     @classmethod
     def of(cls, model: Model, parents: Domain, table: str) -> Some:
-        blocks = list(model.draw(min(PARENTS, max(1, model.total)), np.random.default_rng(0)))
+        blocks = list(model.draw(min(PARENTS, 8 * max(1, model.total)), np.random.default_rng(0)))
         some = {column.name: np.concatenate([block[column.name] for block in blocks]) for column in parents}
         own = number_of(parents, table).name
         if not some[own].any():  # no children: what they would be like is asked all the same

@@ -4,7 +4,8 @@ Claim. Out go questions, declared columns and where a part lies; back come integ
 machine: of the questions, and of cells that are not as declared. No noise is drawn on a worker. Partial sums
 are raw data: they are in the memory of workers and on their connections, in no file, and a part whose worker
 dies is read again from its start by another. Where units are protected, out goes the key of their marks
-too, and back come encoded rows with marks in place of ids: this machine chooses which are kept, and sums.
+too: workers send each other encoded rows with marks in place of ids (`dask_shuffle.py`), and back come those
+that are kept, which this machine sums.
 Where labels are looked for, back come labels and how many rows of a part have each.
 """
 
@@ -82,8 +83,13 @@ def gather(
     counted: Problems | None = None,
     part_size: int | None = None,
 ) -> None:
-    """All rows of a table to where their units are truncated, or labels to where they are counted, on this
-    machine: workers read, encode, mark."""
+    """All rows of a table to where their units are truncated, by workers; or labels to where they are
+    counted, on this machine: workers read, encode, mark."""
+    if isinstance(truncation, Truncation) and truncation.keeps:
+        from dpsynth_cli.trusted.engines.dask_shuffle import shuffled
+
+        shuffled(client, truncation, progress, counted, part_size or size_of_parts(client, truncation.marked))
+        return
     for records in _mapped(client, truncation.marked, _marked, progress, counted, part_size):
         truncation.put(records)
 
@@ -97,12 +103,11 @@ def _mapped(
     part_size: int | None,
 ) -> Iterator[Any]:
     """What the workers make of each part of a table, once each, in any order."""
-    from distributed import CancelledError, KilledWorker, as_completed
+    from distributed import as_completed
 
-    cores = max(1, sum(client.nthreads().values()))
-    size = part_size or min(LARGEST_PART, max(SMALLEST_PART, (scan.size or 0) // (4 * cores)))
+    cores, size = cores_of(client), part_size or size_of_parts(client, scan)
     names = None if counted is None else tuple(counted.columns)
-    task = partial(_work, work=work, names=names)
+    task = partial(work_of, work=work, names=names)
     parts: Iterator[Any] = scan.parts(size)
     under_way: dict[str, int] = {}
 
@@ -112,13 +117,11 @@ def _mapped(
             under_way[future.key] = part.size or 0
             yield future
 
-    try:
+    with losses_told():
         done = as_completed(submit(3 * cores), with_results=True)
         for future, found in done:
             read = under_way.pop(future.key)  # fails if a part comes a second time
-            if isinstance(found, DpsynthError):
-                raise found
-            made, problems = found
+            made, problems = unless_failed(found)
             yield made
             if counted is not None and problems is not None:
                 counted.merge(problems)
@@ -126,6 +129,15 @@ def _mapped(
             future.release()
             for more in submit(1):
                 done.add(more)
+
+
+@contextmanager
+def losses_told() -> Iterator[None]:
+    """Workers that die and a cluster that goes away, in words."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        yield
     except KilledWorker:
         raise FileError(
             "several workers died one after the other while they read the same rows.",
@@ -134,6 +146,23 @@ def _mapped(
         ) from None
     except (OSError, asyncio.TimeoutError, CancelledError):
         raise FileError("the Dask cluster went away.", "", "Start it again.") from None
+
+
+def unless_failed(found: Any) -> Any:
+    """What a worker gave back, if it is not an error."""
+    if isinstance(found, DpsynthError):
+        raise found
+    return found
+
+
+def size_of_parts(client: Any, scan: Any) -> int:
+    """So many bytes of the file that every core has a few parts, and none is too large for its memory."""
+    whole = int(scan.size or 0)
+    return min(LARGEST_PART, max(SMALLEST_PART, whole // (4 * cores_of(client))))
+
+
+def cores_of(client: Any) -> int:
+    return max(1, sum(map(int, client.nthreads().values())))
 
 
 def _summed(
@@ -146,7 +175,7 @@ def _marked(part: Marked | Labelled, counted: Problems | None) -> Records:
     return np.concatenate([np.empty(0, part.kind), *marked_records(part, counted)])
 
 
-def _work(
+def work_of(
     part: Any, work: Callable[[Any, Problems | None], Any], names: Sequence[str] | None
 ) -> tuple[Any, Problems | None] | DpsynthError:
     """What runs on a worker: sums or records, and what is not as declared in columns of these names. It never

@@ -11,6 +11,7 @@ values       by the declared type; encode: to codes
 header       the first line of a CSV file; forms, form_formats: what cells look like; look: both, for a draft
 public_table ends and labels of a table that is public already
 unit_marks   whose a row is, under a secret key; unit_rows: at most so many of each; unit_sizes: how many
+unit_runs    rows of a unit in the order of time; kept_rows: codes in a temporary file
 label_counts how many rows, or units, have each label of a column whose labels nobody has listed
 sample       rows kept for the steward's figures
 problems     cells that are not as declared; counts: of one column; problem_forms: how they look

@@ -29,7 +29,7 @@ from dpsynth_cli.trusted.rows.kept_rows import IN_MEMORY, Kept, written
 from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.scan import Piece, Scan, encoded
 from dpsynth_cli.trusted.rows.unit_marks import Marks, Units, unit_column
-from dpsynth_cli.trusted.rows.unit_runs import chosen, in_time, pair_names, starts
+from dpsynth_cli.trusted.rows.unit_runs import chosen, cut, pair_names, starts
 
 MARK = "\0unit"  # under which codes carry the marks of units: no column has this name
 SIZE = "\0rows"  # how many rows a unit has, in a table of units
@@ -60,6 +60,12 @@ class Marked:
     @property
     def size(self) -> int | None:
         return self._scan.size
+
+    @property
+    def time(self) -> int | None:
+        """The number of the column that says how rows of a unit follow one another."""
+        names = [column.name for column in self.columns]
+        return None if self.units.time is None else names.index(self.units.time)
 
     def parts(self, size: int) -> Iterator[Marked]:
         for part in self._scan.parts(size):
@@ -150,11 +156,13 @@ def side_by_side(several: Sequence[Shelves]) -> Iterator[list[Records]]:
 
 
 class Truncation:
-    """Rows as they come, in any order and from several threads; then those that are kept."""
+    """Rows as they come, in any order and from several threads; then those that are kept. One that only
+    `keeps` may also be given what is kept of some units."""
 
-    def __init__(self, marked: Marked) -> None:
-        self.marked, self._kind = marked, record(len(marked.columns))
+    def __init__(self, marked: Marked, keeps: bool = False) -> None:
+        self.marked, self.keeps, self._kind = marked, keeps, record(len(marked.columns))
         self._by_row = Shelves(self._kind)
+        self._tables: tuple[Kept, ...] = ()
         self.rows = 0
         self._lock = Lock()
 
@@ -167,21 +175,22 @@ class Truncation:
         with self._lock:
             self.rows += int(records["times"].sum())
 
+    def take(self, tables: Sequence[NDArray[np.int32]]) -> None:
+        """Some units, truncated: what `first_of` and `cut` made of all their rows."""
+        if not self._tables:
+            names = [column.name for column in self.marked.columns]
+            self._tables = (Kept(names), Kept([*names, SIZE]), Kept(pair_names(names)))
+        for table, codes in zip(self._tables, tables, strict=True):
+            table.add(codes)
+
     def kept(self) -> tuple[Kept, Kept, Kept]:
         """At most k rows of each unit; the units: one of its rows, and how many it has; and pairs of rows
-        that follow one another, where there is an order."""
-        units, names = self.marked.units, [column.name for column in self.marked.columns]
-        rows, each, pairs = Kept(names), Kept([*names, SIZE]), Kept(pair_names(names))
-        time, k = (None if units.time is None else names.index(units.time)), units.rows
-        for first in self.first(k if time is None else chosen(k)):
-            heads = np.flatnonzero(starts(first["unit"]))
-            size = np.diff(np.append(heads, len(first)))
-            codes, lead = first["codes"], first["codes"][heads]
-            if time is not None:
-                codes, lead, together = in_time(first, heads, size, time, k)
-                pairs.add(together)
-            rows.add(codes)
-            each.add(np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]))
+        that follow one another, where there is an order. To be closed by whoever has them now."""
+        time, k = self.marked.time, self.marked.units.rows
+        for first in self.first(chosen(k, time)):
+            self.take(cut(first, time, k))
+        self.take(cut(np.empty(0, self._kind), time, k))  # there may be no units
+        (rows, each, pairs), self._tables = self._tables, ()
         return rows, each, pairs
 
     def first(self, most: int) -> Iterator[Records]:
@@ -198,16 +207,30 @@ class Truncation:
             for placed in _placed(group, self.marked.units):
                 first = placed[least(placed, most)] if _crowded(placed, most) else placed
                 shelves.put(first, first["unit"])
-        self.close()
+        self._by_row.close()
         return shelves
 
     def close(self) -> None:
         self._by_row.close()
+        for table in self._tables:
+            table.close()
+
+
+def first_of(records: Records, units: Units, most: int) -> Records:
+    """The same of all records of some units, which are in memory."""
+    placed = [np.empty(0, records.dtype), *_placed(records, units)]
+    together = np.concatenate(placed)
+    return together[least(together, most)]
 
 
 def _placed(records: Records, units: Units) -> Iterator[Records]:
     """Every row by itself, its mark now its place in the order of its unit: equal ones are numbered."""
     order, first = runs(records["mark"])
+    if len(first) == len(records) and (records["times"] == 1).all():  # no two are equal
+        placed = records.copy()
+        placed["mark"] = units.order(records["mark"], np.zeros(len(records), np.int64))
+        yield placed
+        return
     times = np.add.reduceat(records["times"][order], first) if len(order) else np.zeros(0, np.int64)
     each = records[order[first]]
     ends = np.cumsum(times)

@@ -28,13 +28,26 @@ RANK, FAR_RANK = "\0rank", "\0far rank"  # of a pair in its unit; FAR_RANK of on
 NONE = np.int32(2**20)  # no rank: more than any unit has rows
 
 
-def chosen(k: int) -> int:
-    """Of how many rows of a unit, at most, k are taken that follow one another.
+def chosen(k: int, time: int | None) -> int:
+    """Of how many rows of a unit, at most, k are kept: of those that are first under the key all, of those in
+    time k that follow one another.
 
-    >>> chosen(5), chosen(1000)
-    (1024, 16000)
+    >>> chosen(5, None), chosen(5, 0), chosen(1000, 0)
+    (5, 1024, 16000)
     """
-    return max(1024, 16 * k)
+    return k if time is None else max(1024, 16 * k)
+
+
+def cut(records: Records, time: int | None, k: int) -> tuple[NDArray[np.int32], ...]:
+    """What is kept of units, all of whose `chosen` rows are here, unit by unit and in each by place: at most
+    k rows of each; the units, a row and the code of how many rows; and pairs, where there is a `time`."""
+    heads = np.flatnonzero(starts(records["unit"]))
+    size = np.diff(np.append(heads, len(records)))
+    codes, lead = records["codes"], records["codes"][heads]
+    pairs = np.empty((0, 3 * codes.shape[1] + 2), np.int32)
+    if time is not None:
+        codes, lead, pairs = in_time(records, heads, size, time, k)
+    return codes, np.column_stack([lead, (np.minimum(size, k) - 1).astype(np.int32)]), pairs
 
 
 def pair_names(names: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.question_json import as_json
@@ -21,7 +22,7 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.stream.blocks import close_release, open_release, outside
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed, none_yet, read_rows, read_sums
 from dpsynth_cli.trusted.stream.dynamic_partition import DynamicPartition
-from dpsynth_cli.trusted.stream.epoch import Choose, Epoch
+from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream.prefix_counts import prefix_counts
@@ -130,17 +131,19 @@ def add_mixed(
 def measure_mixed(
     state: StreamState,
     stream: Stream,
-    choose: Choose,
+    choose: Callable[[int, Ask, list[Answer]], float],
     is_over: Callable[[float, Sequence[Answer]], bool],
 ) -> None:
     """Measure the next release of the epoch under way: its answers follow those of the epochs before, and
-    what its tables were chosen by. `is_over` says by answers alone whether another epoch begins then."""
+    what its tables were chosen by. `choose` is told the number of the epoch; `is_over` says by answers alone
+    whether another one begins then."""
     assert state.counters is not None
     epoch = Epoch.of_parts(*state.counters)
-    choice, now = epoch.measure(stream.omega, stream.budget, system_source(), choose)
-    finished, own = state.release["epochs"][: epoch.number], state.release["epochs"][epoch.number :]
+    own = partial(choose, epoch.number)
+    choice, now = epoch.measure(stream.omega, stream.budget, system_source(), own)
+    finished, under_way = state.release["epochs"][: epoch.number], state.release["epochs"][epoch.number :]
     before = sum(map(sum, finished))
-    choice = choice or state.answers[before : before + (own[0][0] if own else 0)]
+    choice = choice or state.answers[before : before + (under_way[0][0] if under_way else 0)]
     state.answers = [*state.answers[:before], *choice, *now]
     state.release["epochs"] = [*finished, [len(choice), len(now)]]
     over = epoch.is_full or (epoch.chosen_for and is_over(epoch.chosen_for, [a for _, a in now]))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
-from dpsynth_cli.domain import Domain
+from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.questions import Ints, Progress, Question
 from dpsynth_cli.trusted.core.open_labels import LabelCounts
 from dpsynth_cli.trusted.core.shapes import columns_of
@@ -47,6 +48,7 @@ class Passes:
         self._sample: Sample | None = None
         self._memory: Memory | None = None
         self._kept: KeptUnits | None = None
+        self._kept_columns: tuple[Column, ...] = ()
         self.problems = Problems()  # of the columns that have been counted
 
     def declare(self, omega: Domain) -> None:
@@ -63,7 +65,10 @@ class Passes:
         """The exact integers of the questions."""
         self._progress("reading", 0, self._scan.size)
         if self._units is not None:
-            self._kept = self._kept or self._truncated(self._units)
+            columns = self._read_for(questions)
+            if self._kept is None or self._kept_columns != columns:
+                self.close()
+                self._kept, self._kept_columns = self._truncated(self._units, columns), columns
             # They are in this process, where an engine of many has no workers.
             add_up = self._engine.sum_over if self._engine.watches else sum_over
             return self._kept.sums(add_up, self._omega, questions)
@@ -103,14 +108,26 @@ class Passes:
             self._engine.gather(shelves, lambda done: self._progress("reading", done, self._scan.size))
             yield from shelves.counts()
 
-    def _truncated(self, units: Units) -> KeptUnits:
-        """At most so many rows of each unit: by one pass, which sees every column. The sample is of all rows:
-        what was left out is an error of the release too."""
+    def _read_for(self, questions: Sequence[Question]) -> tuple[Column, ...]:
+        """The columns by which rows of a unit are told apart: all, so that every question is about the same
+        rows; while bounds or steps are looked for, in codes of their own, only those that are asked for."""
+        names = columns_of(questions)
+        looking = any(column.octaves or column.rounding for column in self._omega)
+        return tuple(column for column in self._omega if not (looking and names) or column.name in names)
+
+    def _truncated(self, units: Units, columns: tuple[Column, ...]) -> KeptUnits:
+        """At most so many rows of each unit, by one pass. The sample, where every column is seen, is of all
+        rows: what was left out is an error of the release too."""
         assert self._engine.gather is not None
-        sample, watches = Sample(self._sample_rows), bool(self._engine.watches and self._sample_rows)
+        whole = columns == self._omega.columns
+        sample, watches = (
+            Sample(self._sample_rows),
+            bool(self._engine.watches and self._sample_rows and whole),
+        )
         look = BestEffort(sample.add)
-        counted = self._uncounted([column.name for column in self._omega])
-        with closing(Truncation(Marked(self._scan, self._omega.columns, units))) as truncation:
+        counted = self._uncounted([column.name for column in columns])
+        units = units if whole else replace(units, time=None)  # nothing that is looked for has an order
+        with closing(Truncation(Marked(self._scan, columns, units), keeps=True)) as truncation:
             self._engine.gather(
                 truncation,
                 lambda done: self._progress("reading", done, self._scan.size),

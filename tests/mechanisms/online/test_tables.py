@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -109,9 +110,21 @@ def test_strata_have_tables_of_their_own():
 def test_tables_are_chosen_when_links_would_be_told_from_noise():
     plan = online.epoch_plan(OMEGA, SPLIT)
     few, many = (PlainAsk(OMEGA, people(10), epsilon) for epsilon in (0.01, 1000.0))
-    assert not tables.is_ready(few, plan, 1000.0)
-    assert tables.is_ready(many, plan, 1000.0)
-    assert tables.is_ready(few, plan, float(tables.MOST_ROWS))
+    assert not tables.is_ready(few, plan, 1000.0, 0)
+    assert tables.is_ready(many, plan, 1000.0, 0)
+    assert tables.is_ready(few, plan, float(tables.MOST_ROWS), 0)
+
+
+def test_later_epochs_choose_by_twice_as_many_rows():
+    plan, ask = online.epoch_plan(OMEGA, SPLIT), PlainAsk(OMEGA, people(10), 1.0)
+    least = [next(n for n in range(1, 10**5) if tables.is_ready(ask, plan, n, epoch)) for epoch in (0, 1, 2)]
+    assert least[0] == math.ceil(tables.rows_needed(ask, plan))
+    assert least[1] == pytest.approx(2 * least[0], abs=2)
+    assert least[2] == pytest.approx(4 * least[0], abs=4)
+
+
+def test_where_noise_hides_links_no_table_is_counted():
+    plan, few = online.epoch_plan(OMEGA, SPLIT), PlainAsk(OMEGA, people(10), 0.01)
     chosen = tables.choose(few, plan, few(plan.first))
     assert (chosen.known.links, chosen.known.pairs) == ([], [])
 
@@ -150,5 +163,7 @@ def test_a_table_of_more_than_five_columns_is_told_of_the_other_algorithm():
 
 @pytest.mark.parametrize("epsilon", [0.01, 1000.0])
 def test_what_a_first_release_asks_is_shown_by_check(epsilon):
-    model = online.run(PlainAsk(OMEGA, people(2000), epsilon), OMEGA, online.Params(algorithm="joint"), SPLIT)
-    assert model.notes[-1] == tables.FIRST
+    ask = PlainAsk(OMEGA, people(2000), epsilon)
+    model = online.run(ask, OMEGA, online.Params(algorithm="joint"), SPLIT)
+    rows = {0.01: 240_513, 1000.0: 3}[epsilon]  # 15 pairs, 0.0294 of epsilon, noise of 0.15
+    assert f"Tables are chosen at about {rows:,} rows: until then columns are" in model.notes[-1]

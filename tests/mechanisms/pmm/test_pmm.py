@@ -213,7 +213,18 @@ def test_the_same_answers_and_seed_give_the_same_rows_and_blocks_are_alike():
 def test_too_many_columns_and_odd_fanouts_are_refused():
     many = Domain(tuple(Column(f"c{i}", "boolean", categories=("f", "t")) for i in range(6)))
     assert pmm.fits(many, pmm.Params()) == [
-        "pmm takes 1 to 5 columns besides the strata, not 6; for more, use marginals"
+        "pmm takes 1 to 5 columns besides the strata, not 6; for more, use another mechanism, or state wide: "
+        "allowed to compare"
+    ]
+    assert pmm.fits(many, pmm.Params(wide="allowed")) == []
+    codes = {c.name: np.tile([0, 1], 500) for c in many}
+    ask, accountant, *_ = asking(codes, many, 5.0)
+    made = drawn(pmm.run(ask, many, pmm.Params(wide="allowed"), STAGES), 1000)
+    assert accountant.spent == accountant.total
+    assert np.mean([made["c0"] == made[f"c{i}"] for i in range(6)]) > 0.95
+    alone = Domain((Column("k", "nominal", categories=("a", "b")),), strata="k")
+    assert pmm.fits(alone, pmm.Params(wide="allowed")) == [
+        "pmm takes 1 to 5 columns besides the strata, not 0"
     ]
     assert pmm.fits(Domain((X,)), pmm.Params(fanout=12)) == [
         "mechanism.fanout is 12; it must be a power of two"

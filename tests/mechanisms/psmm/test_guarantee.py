@@ -55,13 +55,14 @@ def test_no_release_is_further_than_its_own_noise_allows(kind, neighbours):
     omega, n, epsilon, params = Domain(HOSTILE[kind], neighbours), 300, 2.0, psmm.Params(cells=60)
     found, known = [], psmm.bound(omega, params, STAGES, epsilon, n)
     lattice = psmm._lattice(omega, params, 0)
-    cell = guarantee.of_a_cell(lattice, psmm._widths(omega, lattice))
+    widths, stretch = psmm._widths(omega, lattice, params)
+    cell = guarantee.of_a_cell(lattice, widths)
     for codes in hostile(omega, n):
         ask, _, bill, answers = asking(codes, omega, epsilon)
         model = psmm.run(ask, omega, params, STAGES)
         exact = Codes(codes, omega).sums([bill[-1].question])[0]
         noise = np.asarray(answers[-1][1].values) - np.asarray(exact).ravel()
-        most = guarantee.of_noise(noise, n, model.total, lattice) + cell
+        most = stretch * guarantee.of_noise(noise, n, model.total, lattice) + cell
         apart = w1(omega, codes, drawn(model, n))
         assert apart <= min(1.0, most + (model.total != n) * lattice.size / n)
         found.append(apart / known.w1)
@@ -119,3 +120,14 @@ def test_check_the_audit_and_the_report_have_it(dpsynth, tmp_path):
     assert dpsynth("verify", "out/rows.audit.public.json").code == 0
     assert dpsynth("report", "out/rows.audit.public.json", "-o", "page.html", "-q").code == 0
     assert "A bound, no measurement" in (tmp_path / "page.html").read_text()
+
+
+def test_few_values_are_farther_apart_than_as_many_cells():
+    """Nine values have eight steps between the bounds, their lattice nine cells."""
+    nine = Domain(HOSTILE["ordinal"], "replace_one")
+    lattice = psmm._lattice(nine, psmm.Params(cells=60), 0)
+    assert psmm._widths(nine, lattice, psmm.Params()) == ([0.0], pytest.approx(9 / 8))
+    many = Domain(HOSTILE["plane"], "replace_one")
+    assert psmm._widths(many, psmm._lattice(many, psmm.Params(cells=60), 0), psmm.Params())[
+        1
+    ] == pytest.approx(1)

@@ -37,13 +37,15 @@ Row = tuple[int, int, int]
 def kept_of(rows: list[Row], k: int, key: str = KEY, pieces: int = 1) -> KeptUnits:
     """What is kept of rows (whose, time, value), as an engine would gather them."""
     units = Units("id", k, key, TIME.name)
-    own = SimpleNamespace(columns=COLUMNS, units=units)
+    own = SimpleNamespace(columns=COLUMNS, units=units, time=COLUMNS.index(TIME))
     truncation = Truncation(own)
     for part in np.array_split(np.array(rows, np.int32).reshape(-1, 3), pieces):
         codes = {column.name: part[:, i] for i, column in enumerate(COLUMNS)}
         codes[MARK] = units.of_cells(pa.array([f"p{who}" for who in part[:, 0]], pa.string()))
         truncation.put(Marked.records(own, codes))
-    return KeptUnits(*truncation.kept())
+    kept = KeptUnits(*truncation.kept())
+    truncation.close()
+    return kept
 
 
 def table(kept, names: list[str]) -> list[tuple[int, ...]]:
@@ -142,7 +144,7 @@ def test_every_row_and_every_pair_of_a_unit_is_kept_equally_often():
 
 
 def test_a_unit_with_very_many_rows_keeps_k_of_those_that_are_chosen_first(monkeypatch):
-    monkeypatch.setattr(unit_rows, "chosen", lambda k: 20)
+    monkeypatch.setattr(unit_rows, "chosen", lambda k, time: 20)
     rows = [(0, t % 100, 1) for t in range(500)] + [(1, 5, 0)]
     found, pairs, _ = rows_and_pairs(rows, 4)
     assert sum(found.values()) == 5

@@ -1,0 +1,131 @@
+"""A log-linear model of a table by noisy means of functions of its cells: penalised maximum entropy.
+
+p is proportional to exp(sum of theta f), f functions of the residual basis. The weights theta make
+
+    log sum(exp(sum theta f)) - sum theta m + sum penalty theta^2 / 2
+
+least, m being the noisy means: without a penalty the distribution of most entropy that has just these means
+(Jaynes 1957; Darroch and Ratcliff 1972). With it a mean may be missed by penalty times theta. It is convex,
+and Newton's method finds its one minimum: second derivatives are the covariances of f under p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth_cli.numeric.residual import Basis
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Solve: TypeAlias = Callable[[Floats], Floats]
+
+STEPS = 60  # of Newton's method, at most
+NEAR = 1e-9  # what a step would gain, in nats: no more is worth one
+DIRECT = 4096  # functions whose covariances are written down, if their products are functions too
+INNER = 60  # of conjugate gradients in a step, at most
+SHORTER = 30  # halvings of a step, at most
+ROUNDED = 14  # digits of a probability: machines may differ in those after
+
+
+def fitted(
+    basis: Basis,
+    index: Ints,
+    means: Floats,
+    penalty: Floats,
+    never: NDArray[np.bool_] | None = None,
+    start: Floats | None = None,
+) -> tuple[Floats, Floats]:
+    """The distribution, and the weights of the functions of these numbers; `penalty` is above 0.
+
+    `never` has the cells in which no row can be; `start` has weights to begin with.
+    """
+    theta = np.zeros(len(index)) if start is None else start.copy()
+    weights = np.zeros(basis.cells)
+
+    def state(theta: Floats) -> tuple[float, Floats]:
+        weights[index] = theta
+        p = basis.values(weights)
+        if never is not None:
+            p[never] = -np.inf
+        highest = float(p.max())
+        p = np.exp(p - highest)
+        whole = float(p.sum())
+        value = highest + np.log(whole) - float(theta @ means) + float(penalty @ theta**2) / 2
+        return value, p / whole
+
+    value, p = state(theta)
+    for _ in range(STEPS):
+        every = basis.means(p)
+        down = means - every[index] - penalty * theta
+        step = _newton(basis, index, p, every, penalty, down)
+        gain = float(down @ step)
+        if gain < NEAR:
+            break
+        for _ in range(SHORTER):
+            after, q = state(theta + step)
+            if after <= value - 1e-4 * gain:
+                break
+            step, gain = step / 2, gain / 2
+        else:
+            break
+        theta, value, p = theta + step, after, q
+    return np.round(p, ROUNDED), theta
+
+
+def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats, down: Floats) -> Floats:
+    """The step of Newton's method: solves (covariances + penalty) step = down."""
+    if set(basis.sizes) <= {1, 2}:  # the product of two functions is a function
+        few = np.arange(min(len(index), DIRECT))
+        block = _block(every, index[few], penalty[few])
+        if len(few) == len(index):
+            return block(down)
+    else:
+        few, block = np.arange(0), lambda x: x
+    scale = 1 / (np.maximum(1 - every[index] ** 2, 1e-3) + penalty)
+    weights, here = np.zeros(basis.cells), every[index]
+
+    def moved(x: Floats) -> Floats:
+        weights[index] = x
+        return np.asarray(basis.means(p * (basis.values(weights) - here @ x))[index] + penalty * x)
+
+    def nearly(x: Floats) -> Floats:
+        found = scale * x
+        found[few] = block(x[few])
+        return found
+
+    return conjugate_gradients(moved, nearly, down, INNER)
+
+
+def _block(every: Floats, index: Ints, penalty: Floats) -> Solve:
+    from scipy.linalg import cho_factor, cho_solve  # takes long to import, and not every command needs it
+
+    covariance = every[index[:, None] ^ index] - np.multiply.outer(every[index], every[index])
+    covariance[np.diag_indices_from(covariance)] += penalty
+    factor = cho_factor(covariance, overwrite_a=True, check_finite=False)
+    return lambda x: np.asarray(cho_solve(factor, x, check_finite=False))
+
+
+def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) -> Floats:
+    """x with moved(x) = wanted, about, for a symmetric positive map; `nearly` undoes it, about.
+
+    >>> conjugate_gradients(lambda x: x * [1.0, 4.0], lambda x: x, np.array([1.0, 1.0]), 9).round(6).tolist()
+    [1.0, 0.25]
+    """
+    x, left = np.zeros(len(wanted)), wanted.copy()
+    direction = nearly(left)
+    size = begun = float(left @ direction)
+    for _ in range(most):
+        if size <= 1e-4 * begun:
+            break
+        along = moved(direction)
+        step = size / float(direction @ along)
+        x += step * direction
+        left -= step * along
+        turned = nearly(left)
+        size, before = float(left @ turned), size
+        direction = turned + size / before * direction
+    return x

@@ -1,0 +1,100 @@
+"""The residual basis: what a table of some columns has beyond the tables of fewer of them.
+
+Each column of k cells has k functions that are orthonormal where all cells are equally likely: the constant,
+and k - 1 contrasts (Helmert's; for two cells +1 and -1). Their products over the columns are a basis of all
+functions of the cells, and those that have contrasts of just the columns S are the residual of S: what S
+tells beyond every part of S. Known as effects of the analysis of variance, for columns of two values as the
+Fourier or Walsh-Hadamard basis. Means of these functions are linear in counts, with independent noise where
+that of the counts is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+TOGETHER = 32  # cells of neighbouring axes that are turned by one product of matrices
+
+
+def contrasts(k: int) -> Floats:
+    """The k functions of a column of k cells, one a row: orthonormal where cells are equally likely.
+
+    >>> contrasts(2).tolist()
+    [[1.0, 1.0], [1.0, -1.0]]
+    """
+    found = np.ones((k, k))
+    for row in range(1, k):
+        found[row] = [1.0] * row + [-float(row)] + [0.0] * (k - 1 - row)
+        found[row] *= math.sqrt(k / (row * (row + 1)))
+    return found
+
+
+class Basis:
+    """The residual basis of a table with so many cells on each axis, row-major."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes, self.cells = tuple(sizes), math.prod(sizes)
+        self._blocks = [reduce(_product, map(contrasts, some)) for some in _neighbours(self.sizes)]
+
+    def means(self, p: Floats) -> Floats:
+        """The mean of every function under a distribution over all cells."""
+        return _turned(p, [block.T for block in self._blocks])
+
+    def values(self, weights: Floats) -> Floats:
+        """The sum of all functions, each with its weight, in every cell."""
+        return _turned(weights, self._blocks)
+
+    def residual(self, axes: Sequence[int]) -> Ints:
+        """The numbers of the functions that have contrasts of just these axes, row-major."""
+        index = np.zeros(1, np.int64)
+        for axis, size in enumerate(self.sizes):
+            index = index * size
+            if axis in axes:
+                index = (index[:, None] + np.arange(1, size)).ravel()
+        return index
+
+
+def parts(table: Floats) -> dict[tuple[int, ...], Floats]:
+    """The means of the functions of each residual of a table of parts of 1, by its axes; row-major.
+
+    >>> {axes: found.round(2).tolist() for axes, found in parts(np.array([[0.4, 0.1], [0.2, 0.3]])).items()}
+    {(): [1.0], (1,): [0.2], (0,): [0.0], (0, 1): [0.4]}
+    """
+    basis = Basis(table.shape)
+    means = basis.means(table.ravel())
+    several = range(2**table.ndim)
+    each = [
+        tuple(axis for axis in range(table.ndim) if number >> (table.ndim - 1 - axis) & 1)
+        for number in several
+    ]
+    return {axes: means[basis.residual(axes)] for axes in each}
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    return np.asarray(np.kron(one, other))
+
+
+def _neighbours(sizes: Sequence[int]) -> list[list[int]]:
+    """Axes in their order, those side by side together as long as their cells are few."""
+    groups: list[list[int]] = []
+    for size in sizes:
+        if groups and math.prod(groups[-1]) * size <= TOGETHER:
+            groups[-1].append(size)
+        else:
+            groups.append([size])
+    return groups
+
+
+def _turned(x: Floats, blocks: Sequence[Floats]) -> Floats:
+    """Every axis multiplied by its matrix. Each product takes the first axis and puts it last."""
+    for block in blocks:
+        x = x.reshape(len(block), -1).T @ block
+    return x.reshape(-1)

@@ -1,0 +1,159 @@
+"""One model of every combination: orders that are quiet, what is no noise, rules, classes, rows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms import joint
+from dpsynth_cli.mechanisms.joint import cube
+from dpsynth_cli.numeric.residual import Basis
+from dpsynth_cli.relations.impossible import in_codes
+from tests.asking import asking, drawn
+
+BITS = tuple(Column(f"b{i}", "nominal", categories=("no", "yes")) for i in range(6))
+KIND = Column("kind", "nominal", categories=("p", "q", "r"), nullable=True)
+LEVEL = Column("level", "ordinal", categories=tuple("uvwxy"))
+STAGES = dict(joint.MECHANISM.stages)
+
+
+def bits(rows=8000):
+    """All follow one hidden number; the last is the product of the signs of two others, with errors."""
+    rng = np.random.default_rng(5)
+    hidden = rng.random(rows)
+    codes = {c.name: (rng.random(rows) < 0.15 + 0.6 * hidden).astype(int) for c in BITS[:5]}
+    wrong = rng.random(rows) < 0.1
+    return codes | {"b5": codes["b0"] ^ codes["b1"] ^ wrong}
+
+
+def mixed(rows=8000):
+    rng = np.random.default_rng(6)
+    level = np.minimum(rng.geometric(0.4, rows) - 1, 4)
+    kind = np.where(rng.random(rows) < 0.7, level % 4, rng.integers(0, 4, rows))
+    return {"kind": kind, "level": level} | {k: v for k, v in bits(rows).items() if k in ("b0", "b1", "b5")}
+
+
+MIXED = (KIND, LEVEL, BITS[0], BITS[1], BITS[5])
+
+
+def release(codes, omega, epsilon, delta=1e-9, rows=None):
+    ask, accountant, bill, _ = asking(codes, omega, epsilon, delta)
+    model = joint.run(ask, omega, joint.Params(), STAGES)
+    assert accountant.spent == accountant.total
+    return model, drawn(model, rows or max(1, model.total)), bill
+
+
+def error(omega, real, made, k):
+    found = []
+    for some in combinations(omega.columns, k):
+        index = [
+            np.ravel_multi_index([p[c.name] for c in some], [c.codes for c in some]) for p in (real, made)
+        ]
+        one, other = (np.bincount(i, minlength=4**6) / len(i) for i in index)
+        found.append(np.abs(one - other).sum() / 2)
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("columns", [BITS, MIXED])
+def test_errors_of_larger_tables_fall_as_epsilon_grows(columns):
+    omega = Domain(columns)
+    codes = bits() if columns is BITS else mixed()
+    errors = []
+    for epsilon in (0.2, 2.0, 20.0):
+        model, made, _ = release(codes, omega, epsilon)
+        errors.append(error(omega, codes, made, 4))
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
+    assert model.facts["fours"] == len(list(combinations(columns, 4)))
+    assert errors[-1] < 0.01
+
+
+def test_what_three_columns_show_is_kept():
+    _, made, _ = release(bits(), Domain(BITS), 2.0)
+    assert (made["b0"] ^ made["b1"] ^ made["b5"]).mean() == pytest.approx(0.1, abs=0.03)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+@pytest.mark.parametrize("strata", [None, "kind", "b5"])
+def test_the_budget_is_spent_exactly_and_rows_are_as_declared(neighbours, delta, strata):
+    omega = Domain(MIXED, neighbours, strata=strata)
+    model, made, bill = release(mixed(), omega, 1.0, delta, rows=901)
+    assert all(made[c.name].min() >= 0 and made[c.name].max() < c.codes for c in MIXED)
+    assert all(len(made[c.name]) == 901 for c in MIXED)
+    assert model.total == 8000 if neighbours == "replace_one" else abs(model.total - 8000) < 400
+    steps = {charge.question.step for charge in bill}
+    assert {"columns", "links"} <= steps <= {"n", "total", "columns", "links", "pairs"}
+    real, found = (np.bincount(p["kind"], minlength=4) / len(p["kind"]) for p in (mixed(), made))
+    assert np.abs(real - found).sum() < 0.08
+
+
+def test_a_public_hint_of_the_rows_is_not_taken_for_their_number():
+    model, *_ = release(mixed(), Domain(MIXED, rows_hint=9000), 3.0)
+    assert abs(model.total - 8000) < 100
+
+
+@pytest.mark.parametrize("strata", [None, "kind"])
+@pytest.mark.parametrize("epsilon", [0.001, 1.0, 100.0])
+def test_what_rules_forbid_never_appears(strata, epsilon):
+    columns = {column.name: column for column in MIXED}
+    rules = [{"kind": "p", "level": ["u", "v"]}, {"b0": "yes", "b1": "no"}]
+    omega = Domain(MIXED, strata=strata, impossible=tuple(in_codes(rule, columns) for rule in rules))
+    _, made, _ = release(mixed(3000), omega, epsilon, rows=4000)
+    assert not ((made["kind"] == 0) & (made["level"] < 2)).any()
+    assert not ((made["b0"] == 1) & (made["b1"] == 0)).any()
+
+
+def test_blocks_of_rows_are_even_together(monkeypatch):
+    monkeypatch.setattr(cube, "BLOCK", 500)
+    codes, omega = bits(), Domain(BITS)
+    _, made, _ = release(codes, omega, 50.0, rows=7777)
+    assert len(made["b0"]) == 7777
+    assert error(omega, codes, made, 2) < 0.004
+    assert abs(made["b0"][:500].mean() - made["b0"].mean()) < 0.05  # in random order
+
+
+def test_the_same_answers_and_seed_give_the_same_rows():
+    ask, *_ = asking(mixed(), Domain(MIXED), 1.0)
+    model = joint.run(ask, Domain(MIXED), joint.Params(), STAGES)
+    one, other, third = drawn(model, 300, 5), drawn(model, 300, 5), drawn(model, 300, 6)
+    assert all((one[name] == other[name]).all() for name in one)
+    assert any((one[name] != third[name]).any() for name in one)
+
+
+def test_where_noise_hides_every_pair_nothing_is_asked_here():
+    model, _, bill = release(mixed(60), Domain(MIXED, "replace_one"), 0.01)
+    assert model.notes == (joint.FALLBACK,)
+    assert {charge.question.step for charge in bill} <= {"n", "columns"}
+
+
+def test_only_tables_of_few_combinations_are_taken():
+    assert cube.takes(Domain(BITS))
+    assert cube.takes(Domain(tuple(Column(f"c{i}", "nominal", categories=("0", "1")) for i in range(23))))
+    assert not cube.takes(Domain(tuple(Column(f"c{i}", "nominal", categories=("0", "1")) for i in range(24))))
+    assert not cube.takes(Domain((*BITS, Column("n", "integer", lower=0, upper=99))))
+    assert not cube.takes(
+        Domain(tuple(Column(f"c{i}", "nominal", categories=tuple("abcdefgh")) for i in range(7)))
+    )
+
+
+def test_answers_are_combined_by_inverse_variance():
+    known = cube.Known(Basis((2, 3)))
+    known.add((), np.array([100.0]), 1.0)
+    known.add((), np.array([130.0]), 2.0)
+    assert known.rows == pytest.approx(110)
+    known.add((0, 1), np.array([30.0, 0, 20, 10, 30, 20]), 1.0)  # 110 in all, of six cells with noise
+    assert known.sums[()][1] == pytest.approx(1 / (1 + 1 / 2 + 1 / 6))
+    found, variance = known.means((0,))
+    assert found[0] == pytest.approx((50 - 60) / 110)
+    assert variance == pytest.approx(6 / 110**2)
+
+
+def test_sizes_are_drawn_to_what_is_usual_as_far_as_they_may_be_noise():
+    quiet = cube.association(np.array([1.0, 4.0]), np.array([1, 1]), np.full(2, 1e-6))
+    assert np.allclose(quiet, [1, 4], rtol=0.01)
+    loud = cube.association(np.array([1.0, 4.0, -2.0, 3.0]), np.full(4, 9), np.full(4, 3.0))
+    assert loud.min() > 0
+    assert loud.max() - loud.min() < 1

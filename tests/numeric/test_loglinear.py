@@ -1,0 +1,68 @@
+"""Penalised maximum entropy: its one minimum, by whatever way it is found."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.numeric import loglinear
+from dpsynth_cli.numeric.loglinear import fitted
+from dpsynth_cli.numeric.residual import Basis
+
+RNG = np.random.default_rng(0)
+
+
+def up_to(basis, order):
+    axes = range(len(basis.sizes))
+    sets = [some for k in range(1, order + 1) for some in combinations(axes, k)]
+    return np.concatenate([basis.residual(some) for some in sets])
+
+
+def table(sizes):
+    p = np.random.default_rng(3).random(sizes) ** 3 + 1e-3
+    return (p / p.sum()).ravel()
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2, 2), (3, 2, 4)])
+def test_it_has_the_means_and_no_more_than_they_say(sizes):
+    basis, p = Basis(sizes), table(sizes)
+    index = up_to(basis, 2)
+    found, _ = fitted(basis, index, basis.means(p)[index], np.full(len(index), 1e-9))
+    assert found.sum() == pytest.approx(1)
+    assert np.allclose(basis.means(found)[index], basis.means(p)[index], atol=1e-5)
+    others = np.setdiff1d(np.arange(1, basis.cells), index)
+    assert np.allclose(basis.means(np.log(found))[others], 0, atol=1e-6)  # a log-linear model of pairs
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2, 2), (3, 2, 4)])
+def test_the_penalty_says_how_far_means_are_missed(sizes):
+    basis = Basis(sizes)
+    index = up_to(basis, 2)
+    means = RNG.normal(0, 0.8, len(index))  # of no distribution at all
+    penalty = RNG.uniform(0.01, 0.5, len(index))
+    found, theta = fitted(basis, index, means, penalty)
+    assert np.allclose(means - basis.means(found)[index], penalty * theta, atol=1e-4)
+
+
+def test_few_functions_at_once_or_many_by_conjugate_gradients_are_the_same(monkeypatch):
+    basis, p = Basis((2,) * 6), table((2,) * 6)
+    index = up_to(basis, 3)
+    means = basis.means(p)[index] + RNG.normal(0, 0.02, len(index))
+    penalty = np.full(len(index), 0.02)
+    at_once, _ = fitted(basis, index, means, penalty)
+    for few in (0, 10):
+        monkeypatch.setattr(loglinear, "DIRECT", few)
+        assert np.allclose(fitted(basis, index, means, penalty)[0], at_once, atol=1e-6)
+
+
+def test_no_row_is_where_none_can_be_and_a_start_changes_nothing():
+    basis, p = Basis((3, 2, 4)), table((3, 2, 4))
+    never = np.arange(24) % 5 == 0
+    index = up_to(basis, 2)
+    means, penalty = basis.means(p)[index], np.full(len(index), 0.01)
+    found, theta = fitted(basis, index, means, penalty, never)
+    assert (found[never] == 0).all()
+    again, _ = fitted(basis, index, means, penalty, never, theta + RNG.normal(size=len(theta)))
+    assert np.allclose(found, again, atol=1e-5)
