@@ -137,6 +137,16 @@ def test_the_same_seed_gives_the_same_rows_and_blocks_differ(chain):
     assert not np.array_equal(first[:, :1000], first[:, 1000:])
 
 
+def test_what_factors_of_one_table_contradict_is_drawn_by_the_link_alone(chain):
+    """The last column, whose factors forbid everything: rows follow the link, and its zeros stay."""
+    step = chain.steps[3]
+    own = feedback.Feedback(chain.frame, step, 2**14)
+    own._fit[:] = 0.0
+    first = own.products()[0]
+    given = step.given()[own.tables[0].linked]
+    assert np.allclose(first, given / given.max(axis=1, keepdims=True))
+
+
 def test_what_cannot_be_corrected_is_not_remembered_for_ever():
     """Two values that are due half of the rows each, and one of them never comes."""
     owed = Owed(np.array([1.0, 1.0]), np.zeros(2, np.int64))
