@@ -72,7 +72,8 @@ def show_prediction(console: Any, report: dict[str, Any]) -> None:
     if "better" in report:
         _show_better(console, report)
     for bound in prediction["bounds"]:
-        console.print(bound_sentence(bound), markup=False)
+        simulated = "Simulated on a reference table. " if bound["of_answers"] else ""
+        console.print(simulated + bound_sentence(bound), markup=False)
     if prediction["bounds"]:
         console.print(f"What a W1 means: {LIPSCHITZ}.", markup=False)
     console.print(

@@ -39,10 +39,15 @@ class Answered:
 
 
 def within(
-    key: Key, kind: str, estimate: float, low: float, high: float, source: str, note: str = ""
+    key: Key,
+    possible: tuple[float, float],
+    estimate: float,
+    low: float,
+    high: float,
+    source: str,
+    note: str = "",
 ) -> Answered:
-    """An answer inside of what numbers of this kind can be."""
-    least = {"count": 0.0, "share": 0.0, "sd": 0.0, "corr": -1.0}.get(kind, -math.inf)
-    most = {"share": 1.0, "corr": 1.0}.get(kind, math.inf)
+    """An answer inside of what it can be."""
+    least, most = possible
     low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
     return Answered(key, float(np.clip(estimate, low, high)), low, high, source, note)

@@ -12,6 +12,7 @@ from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.relations.nodes import Name
 
 SHOWN = 3  # pairs that are named
+MOST_BY_PAIRS = 3  # columns of a logistic regression that pairs were seen to suffice for
 
 
 def relations_by(statistic: Statistic, known: Known, kind: str) -> list[str]:
@@ -30,6 +31,11 @@ def why_not(statistic: Statistic, known: Known) -> str:
         return f"no interval: assumed, never measured: {_shown(pairs)}"
     if pairs := relations_by(statistic, known, LOOKED):
         return f"no interval: looked at but not counted: {_shown(pairs)}"
+    by_pairs = len(statistic.columns) <= MOST_BY_PAIRS or known.with_columns(statistic.columns)
+    if statistic.query.kind == "logistic" and not by_pairs:
+        return (
+            f"no interval: it takes more than pairs, which were not counted: {', '.join(statistic.columns)}"
+        )
     if counted(statistic, known) or summed(statistic, known):
         return ""
     return f"no interval: of {', '.join(statistic.columns)} sums were measured that do not tell this"

@@ -119,12 +119,12 @@ class Published:
             if not said and cells is not None:
                 low, high = cells[k].interval(level, 0.0 if sampling is None else float(sampling[k]))
                 own = (centre, MODEL, CUT) if cells[k].cut else (cells[k].least.value, MEASURED, "")
-                answers.append(within(key, query.kind, own[0], low, high, *own[1:]))
+                answers.append(within(key, statistic.possible, own[0], low, high, *own[1:]))
             elif said or not math.isfinite(low + high):
                 answers.append(Answered(key, centre, None, None, MODEL, said or NO_ROWS))
             else:
-                answers.append(within(key, query.kind, centre, low, high, source, note))
-        return [_unless_anything(query.kind, one) for one in answers]
+                answers.append(within(key, statistic.possible, centre, low, high, source, note))
+        return [_unless_anything(statistic, one) for one in answers]
 
     def _inside_of_cells(self, statistic: Statistic) -> list[bool]:
         """Whether a number is about rows that are a part of cells: which of their rows, nothing tells."""
@@ -139,17 +139,18 @@ class Published:
         return list(np.repeat(narrow, len(statistic.keys) // len(narrow)))
 
 
-def _unless_anything(kind: str, one: Answered) -> Answered:
+def _unless_anything(statistic: Statistic, one: Answered) -> Answered:
     """Without its interval, where that is all that there is."""
-    every = (one.low, one.high) == {"corr": (-1.0, 1.0), "share": (0.0, 1.0)}.get(kind)
-    return replace(one, low=None, high=None, note=ANYTHING) if every else one
+    if (one.low, one.high) != statistic.possible:
+        return one
+    return replace(one, low=None, high=None, note=ANYTHING)
 
 
 def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:
     whole = Estimate(own.value, math.hypot(own.sd, math.sqrt(more)), own.kurtosis)
     half = whole.width(level)
-    kind = statistic.query.kind
-    return within(statistic.keys[k], kind, own.value, own.value - half, own.value + half, MEASURED)
+    ends = own.value - half, own.value + half
+    return within(statistic.keys[k], statistic.possible, own.value, *ends, MEASURED)
 
 
 def published(path: Path, seed: int = 0, progress: Progress = no_progress) -> Published:

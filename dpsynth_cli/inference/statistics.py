@@ -102,6 +102,15 @@ class Statistic:
             groups.append([(name, label) for label in self.labels(name) if label is not None])
         return list(product(*groups))
 
+    @cached_property
+    def possible(self) -> tuple[float, float]:
+        """The least and the greatest that any of its numbers can be."""
+        if self.query.kind == "mean":
+            facts = self._facts(self.query.of[0], "the query")
+            return float(facts.low), float(facts.high)
+        least = {"count": 0.0, "share": 0.0, "sd": 0.0, "corr": -1.0}.get(self.query.kind, -math.inf)
+        return least, {"share": 1.0, "corr": 1.0}.get(self.query.kind, math.inf)
+
     def labels(self, name: str) -> list[str | None]:
         """What a column of groups can be; None, the last, for missing."""
         facts = self._facts(Name(name), "the query")
@@ -251,7 +260,9 @@ class Statistic:
         indicators = kind in REGRESSIONS and place > 0 and facts.kind == "text"
         if facts.kind not in (*NUMBERS, "boolean", "nothing") and not indicators:
             what = part.name if isinstance(part, Name) else "this"
-            raise UsageError(f"{CALLED.get(kind, kind)} needs numbers, and {what} is {facts.in_words}.", "")
+            said = f"{CALLED.get(kind, kind)} needs numbers, and {what} is {facts.in_words}."
+            text = kind == "mean" and facts.kind == "text"
+            raise UsageError(said, "", f"share({what}) has the part of each category." if text else "")
 
     @cached_property
     def _terms(self) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain, as_written
+from dpsynth_cli.spec.tables import each_table
 
 if TYPE_CHECKING:  # it takes long to import
     import pandas as pd
+
+    from dpsynth_cli.spec.spec import Spec
 
 
 def read_frame(path: str, omega: Domain, csv: CsvOptions) -> pd.DataFrame:
@@ -40,3 +44,12 @@ def _typed(cells: pd.Series, column: Column) -> pd.Series:
     if form.decimal != ".":
         cells = cells.str.replace(form.decimal, ".", regex=False)
     return pd.to_numeric(cells).astype("Int64" if column.type == "integer" else "float64")
+
+
+def read_frames(spec: Spec, files: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+    """Every table of a release by its name; `files` is where they are, as the receipt says."""
+    places = [key for key in files if key.startswith("output")]
+    return {
+        name: read_frame(files[place], own.released, own.csv)
+        for (name, own), place in zip(each_table(spec).items(), places, strict=True)
+    }

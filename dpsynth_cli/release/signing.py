@@ -126,6 +126,9 @@ def statement(
     try:
         audit = json.loads(data)
         named = {audit["output"]["file"]: output, audit.get("transcript", {}).get("file"): transcript}
+        beside = None if output is None else output.parent  # tables of children are where their parents are
+        for name in (one["output"]["file"] for one in audit.get("tables", ())):
+            named[name] = None if beside is None else beside / name
         published = audit["publishable"] is True
     except (ValueError, KeyError, TypeError, AttributeError):
         published = False

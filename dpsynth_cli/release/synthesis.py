@@ -89,6 +89,12 @@ class Receipt:
         made = from_document(self.public["spec"])
         return read_frame(self.files["output"], made.released, made.csv)
 
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The same of each of several tables, by its name, parents first."""
+        from dpsynth_cli.release.frame import read_frames
+
+        return read_frames(from_document(self.public["spec"]), self.files)
+
 
 def run(
     spec: Spec,

@@ -145,3 +145,13 @@ def test_a_column_called_as_a_field_keeps_its_name_apart():
         "low_": "a", "from_": None, "estimate": None, "low": None, "high": None, "from": "model",
         "note": "why",
     }  # fmt: skip
+
+
+def test_a_logistic_regression_of_four_columns_takes_more_than_pairs():
+    own = statistic("logistic: sex ~ age + pay + level", JOINT)
+    answers = _release(0).answer(own.query)
+    assert {one.low for one in answers} == {None}
+    assert (
+        answers[0].note
+        == "no interval: it takes more than pairs, which were not counted: sex, age, pay, level"
+    )

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from dpsynth_cli import disk
+from dpsynth_cli.release import stream
 from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.factorisation import FIRST, factorisation
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.state import Store
+from dpsynth_cli.trusted.stream.unit_quota import _unpacked
+from tests.whole.test_stream import dies_before_step, in_a_child
 
 SPEC = """\
 dpsynth: 1
@@ -146,6 +149,27 @@ def test_a_push_that_dies_before_the_ledger_has_it_uses_nothing(dpsynth, visits,
     assert state_of(folder).units == before.units
     push(dpsynth, 2)
     assert state_of(folder).units != before.units
+
+
+def test_killed_between_any_two_steps_what_was_used_of_each_unit_is_what_was_counted(dpsynth, visits):
+    folder = visits()
+    assert dpsynth("stream", "init", "spec.yaml").code == 0
+    push(dpsynth, 1)
+    spec, ledger = load_spec(str(folder / "spec.yaml")), Ledger(str(folder / "ledger.sqlite"))
+    step = 1
+    while not in_a_child(
+        lambda: stream.push(spec, ledger, str(folder / "day_2.csv"), "d2"), dies_before_step(step)
+    ):
+        state = state_of(folder)
+        used = _unpacked(state.units["used"])["rows"]
+        assert used.max() <= 3
+        assert used.sum() == arrived(state).rows == state.events
+        step += 1
+    assert step > 8
+    rows = [
+        line.split(",")[0] for day in (1, 2) for line in (folder / f"day_{day}.csv").read_text().split()[1:]
+    ]
+    assert state_of(folder).events == np.minimum(np.unique(rows, return_counts=True)[1], 3).sum()
 
 
 def test_per_day_counts_each_day_anew_and_says_so(dpsynth, visits, monkeypatch):

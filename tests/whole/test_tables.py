@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import secrets
@@ -125,6 +126,11 @@ def test_verify_rebuilds_all_files_and_sees_a_changed_child(dpsynth, census, tmp
     ran = dpsynth("verify", "out/homes.audit.public.json")
     assert ran.code == 0
     assert "people, the synthetic file: rebuilt from the transcript, the same bytes" in ran.out
+    assert dpsynth("key", "init", "steward").code == 0
+    assert dpsynth("key", "sign", "out/homes.audit.json", "--key", "steward").code == 0
+    signed = (tmp_path / "out/homes.intoto.jsonl").read_text()
+    payload = json.loads(base64.b64decode(json.loads(signed)["payload"]))
+    assert "people.csv" in {one["name"] for one in payload["subject"]}
     path = tmp_path / "out/people.csv"
     path.write_text(path.read_text().replace("head", "child", 1))
     assert dpsynth("verify", "out/homes.audit.public.json").code == 4
@@ -361,6 +367,17 @@ def test_dask_reads_the_same_families(dpsynth, census, tmp_path, monkeypatch):
     again = sums_of(dpsynth, monkeypatch, tmp_path, "spec.yaml", first, ("--engine", "dask"))
     assert again.asked == first.asked
     assert all((one == other).all() for one, other in zip(first.sums, again.sums, strict=True))
+
+
+def test_python_gets_all_tables_as_frames(census, tmp_path, monkeypatch):
+    from dpsynth_cli import api
+
+    census()
+    monkeypatch.chdir(tmp_path)
+    frames = api.release(api.load_spec("spec.yaml"), ledger=tmp_path / "ledger.sqlite").tables()
+    assert list(frames) == ["homes", "people"]
+    assert list(frames["people"].columns) == ["home", "role", "age"]
+    assert set(frames["people"]["home"]) <= set(frames["homes"]["home"])
 
 
 def test_no_parents_and_no_children_release_too(dpsynth, census, tmp_path):

@@ -256,7 +256,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
         return tables.first_release(ask, epoch_plan(omega, split))
     if params.algorithm == "blocks":
-        model = snapshot(ask_release(ask, omega, params, split), omega)
+        model = snapshot(ask_release(ask, omega, params, split), omega, {})  # nothing came before
         notes = (
             "This is the first release. Every event costs the whole, once for all releases; later releases "
             "have more noise.",
@@ -267,7 +267,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         levels = {(len(answer.values) - 1).bit_length(): answer.values for answer in answers}
         model = sparse_snapshot(levels, None, omega, params, Fraction(1))
         notes = ("This is what an event pays; half of it goes into sparse counting, half into level ends.",)
-    return Model(model.total, model.draw, notes, model.facts)
+    return replace(model, notes=notes)
 
 
 MECHANISM = Mechanism(

@@ -16,7 +16,7 @@ from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.counting import BinaryMechanism, SparseCounting
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState
-from tests.asking import drawn
+from tests.asking import asking, drawn
 
 PUBLIC = {"algorithm": "sparse", "arrivals": "public"}
 WAYS = {
@@ -183,3 +183,11 @@ def test_events_that_were_seen_less_deep_are_moved_inside_the_cell_they_were_see
     ]
     assert [one["early_events"] for one in told] == [0.0, 0.25, 0.375]
     assert {(one["noise"], one["cells"]) for one in told} == {(0.0, 0.25)}
+
+
+def test_check_has_a_bound_of_the_first_release():
+    spec = spec_of(1, "blocks")
+    ask, *_ = asking(hostile(1, 2000)["even"], spec.domain, 4.0)
+    bound = online.run(ask, spec.domain, spec.params, spec.split).bound(2000)
+    assert bound.terms["early_events"] == 0
+    assert 0.005 < bound.w1 < 0.3
