@@ -7,6 +7,7 @@ they stay there, if most cells are empty they learn that, and a cell that stands
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -24,6 +25,9 @@ ROUNDS = 8  # of EM
 NEIGHBOURS = (1, 2, 4)  # on both sides of a cell
 QUIET = 2.0  # standard deviations of noise: an empty neighbourhood has less,
 MISSED = 4.0  # and was expected to have more
+MAIN = 5.0  # standard deviations of noise: a main cell has more
+CERTAIN = 3.0  # standard deviations of a sum of noise, or of its squares
+HIDDEN = 0.05  # of all rows
 DOUBT = 0.03  # a cell of a mostly empty table is empty unless that is less likely than this
 
 
@@ -88,6 +92,27 @@ def shrunk_by_class(
         zeros,
     )
     return [part.reshape(shape) for part in np.split(alone, len(noisy))]
+
+
+def decided(noisy: Floats, variance: float) -> NDArray[np.bool_]:
+    """Where a table of two columns is empty because its rows decide their column: beside the main cell of
+    each row there is no more than noise, neither in all nor in a few cells. None if noise could hide more
+    than a small part of all.
+
+    >>> decided(np.array([[90.0, 1.0, -1.0], [0.0, -1.0, 80.0]]), 1.0).tolist()
+    [[False, True, True], [True, True, False]]
+    >>> bool(decided(np.array([[90.0, 6.0, -1.0], [0.0, -1.0, 80.0]]), 1.0).any())
+    False
+    """
+    sd, top = math.sqrt(variance), noisy.max(axis=1)
+    clear = top > MAIN * sd
+    beside = clear[:, None] & (np.arange(noisy.shape[1]) != noisy.argmax(axis=1)[:, None])
+    rest, whole = noisy[beside], max(float(noisy.sum()), 0.0)
+    hidden = CERTAIN * sd * math.sqrt(len(rest))
+    few = rest.sum() < hidden < HIDDEN * whole and top[clear].sum() > (1 - HIDDEN) * whole
+    if few and (rest**2).sum() < variance * (len(rest) + CERTAIN * math.sqrt(2 * len(rest))):
+        return np.asarray(beside)
+    return np.zeros(noisy.shape, bool)
 
 
 def vacant(

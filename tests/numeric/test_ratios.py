@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsynth_cli.numeric.ratios import raked, shrunk, shrunk_by_class, vacant
+from dpsynth_cli.numeric.ratios import decided, raked, shrunk, shrunk_by_class, vacant
 
 
 def tables(rng, rows=20_000, shape=(12, 10), strength=0.6):
@@ -114,3 +114,22 @@ def test_missing_is_no_neighbour_of_the_last_value():
     noisy, expected = np.array([300.0, 0.0, 0.0, 0.0, 0.0, 0.0, 500.0]), np.full(7, 100.0)
     assert vacant(noisy, 9.0, expected, [0], [0]).tolist() == [False, False, True, True, True, True, False]
     assert not vacant(noisy, 9.0, expected, [0], [])[5]
+
+
+def test_a_column_that_another_decides_is_told_from_one_with_exceptions():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((16, 12))
+    truth[np.arange(16), rng.integers(0, 12, 16)] = 2000.0
+    found = [decided(truth + rng.normal(0, 10.0, truth.shape), 100.0) for _ in range(200)]
+    assert np.mean([np.array_equal(one, truth == 0) for one in found]) > 0.97
+    exceptions = truth.copy()
+    exceptions[exceptions == 0] = 5.0  # in all cells a little: 2.6 % of the rows
+    assert (
+        np.mean([decided(exceptions + rng.normal(0, 10.0, truth.shape), 100.0).any() for _ in range(200)])
+        < 0.05
+    )
+    exceptions = truth.copy()
+    exceptions[3, np.argmin(truth[3])] = 150.0  # in one cell
+    assert not any(decided(exceptions + rng.normal(0, 10.0, truth.shape), 100.0).any() for _ in range(200))
+    loud = truth + rng.normal(0, 100.0, truth.shape)  # noise could hide a tenth of all rows
+    assert not decided(loud, 10_000.0).any()

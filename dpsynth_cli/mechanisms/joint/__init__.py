@@ -15,7 +15,8 @@ few combinations in all there is one model of all of them instead (`cube.py`).
     columns      the first questions                    model       all that was counted, and its chain
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
-    cube         every combination in one model
+    missing      values that are missing together       fused, feedback   how a block is drawn
+    cube         every combination in one model         residuals   what answers say of them
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
+from dpsynth_cli.mechanisms.joint.missing import ask_missing
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
 from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
@@ -48,6 +50,7 @@ HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pai
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
 BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much
+MISSING = Fraction(1, 40)  # of the share of pairs, for which values are missing together
 REPEATED = Fraction(1, 16)  # of the share of pairs, at most, for values that many rows have
 CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
@@ -84,6 +87,8 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 
     # Columns: a private marginal each, at several resolutions.
     frame, spent = ask_columns(ask, omega, sizes, columns, rules, REPEATED * pairs)
+    pairs -= spent
+    frame, spent = ask_missing(ask, omega, frame, MISSING * pairs)
     pairs -= spent
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
@@ -241,6 +246,7 @@ def facts_of(known: Evidence, chain: Chain) -> dict[str, Any]:
         kind: [[names[j] for j in one.scope[0]] for one in counted] for kind, counted in kinds.items()
     }
     facts["interactions"] = sum(one.is_character for kind in known.more for one in kind)
+    facts["missing_with"] = [[names[a], names[b]] for a, b in frame.implied]
     facts["order"] = [names[j] for j in chain.order]
     facts["cells"] = {own.column.name: own.cells for own in frame.ladders}
     return facts

@@ -94,13 +94,11 @@ class Chain:
             rows.cells[j] = cells
         for step, own in zip(self.steps, feedback, strict=True):
             indices = [rows.index(table.others, table.levels) for table in own.tables]
-            never = [(~one, rows.cells[other]) for other, one in self._never(step)]
+            never = [((~one).astype(np.float32), rows.cells[other]) for other, one in self._never(step)]
             key = rows.index(step.factors[-1].others, step.factors[-1].levels) if step.linked else classes
-            v = picked(
-                [*own.products(), *[one.astype(np.float32) for one, _ in never]],
-                [*(indices or [classes]), *[cell for _, cell in never]],
-                even([key], rng),
-            )
+            first, *more = zip(own.products(), indices or [classes], strict=True)
+            each = [first, *never, *more]  # what comes first is kept where all together leave a row nothing
+            v = picked([table for table, _ in each], [index for _, index in each], even([key], rng))
             if known is None:
                 own.seen(classes, indices, v)
             rows.cells[step.column] = self._finest(step, v, rows, rng)

@@ -14,7 +14,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.characters import pattern
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder
-from dpsynth_cli.numeric.ratios import shrunk, shrunk_by_class, vacant
+from dpsynth_cli.numeric.ratios import decided, shrunk, shrunk_by_class, vacant
 from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.questions import Floats
 
@@ -134,6 +134,9 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
         alone = [at for at in ordered if columns[at].nullable]
         whole = one.noisy.sum(axis=0), variance * len(one.noisy), expected.sum(axis=0)
         found = np.where(vacant(*whole, ordered, alone), 0.0, found)
+    if one.noisy.ndim == 3:
+        both, noise = one.noisy.sum(axis=0), variance * len(one.noisy)
+        found = np.where(decided(both, noise) | decided(both.T, noise).T, 0.0, found)
     found = raked(found, independent(frame, one.scope), sums)
     return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
 

@@ -19,8 +19,9 @@ from dpsynth_cli.mechanisms.joint.steps import Step
 from dpsynth_cli.questions import Floats, Ints
 
 PULL = 0.4  # of a difference, what the next block makes up for
-CALM = 2.0  # rows; a cell that is due fewer in a block is corrected less
-OWED = 2.0  # standard deviations of a cell's count in a block, at most, that are remembered
+CALM = 1.0  # rows; a cell that is due fewer in a block is corrected less
+OWED = 3.0  # standard deviations of a cell's count in a block, at most, that are remembered
+NOTHING = 1e-200  # of a product of factors
 STRONGEST = 2.0  # a factor is changed by so many times at most
 
 
@@ -78,9 +79,11 @@ class Feedback:
         factors = self._fit * self._owed.correction()
         found = [table.product(factors) for table in self.tables]
         classes = np.arange(len(found[0])) // (len(found[0]) // len(own))
-        found[0] *= own[classes]
         linked = self.tables[0].linked
-        found[0] *= self._given[classes if linked is None else linked]
+        begin = own[classes] * self._given[classes if linked is None else linked]
+        found[0] *= begin
+        nothing = found[0].max(axis=1) <= NOTHING  # factors that contradict each other: the link alone
+        found[0][nothing] = begin[nothing]
         return [_scaled(each) for each in found]
 
     def seen(self, classes: Ints, indices: Sequence[Ints], v: Ints) -> None:

@@ -29,12 +29,14 @@ class Table:
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Columns by number. `masses` are of the finest cells, (classes, cells) each; `coarse` is the level at
-    which tables are looked at before they are counted; `impossible` has pairs of finest cells."""
+    which tables are looked at before they are counted; `impossible` has pairs of finest cells; `implied` has
+    pairs of columns of which the second is missing wherever the first is."""
 
     ladders: list[Ladder]
     masses: list[Floats]
     coarse: list[int]
     impossible: Mapping[tuple[int, int], NDArray[np.bool_]] = field(default_factory=dict)
+    implied: tuple[tuple[int, int], ...] = ()
 
     @property
     def totals(self) -> Floats:

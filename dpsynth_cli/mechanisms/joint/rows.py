@@ -15,7 +15,7 @@ from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.questions import Block, Ints
 
 BLOCKS = 16  # of an output, if each has between
-LEAST, MOST = 2**10, 2**16  # rows
+LEAST, MOST = 2**6, 2**16  # rows
 
 
 def drawing(

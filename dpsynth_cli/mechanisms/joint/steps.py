@@ -12,6 +12,7 @@ from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.questions import Floats, Ints
 
 WORKING = 128  # cells of a column's working level, at most
+LEAST = 1e-24  # what a cell gets that only another column asks for
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Step:
     linked: bool
     link: Factor | None = None
     link_level: int = 0
+    missing: int | None = None  # the cell that another column may ask for, whatever the link says
 
     def given(self) -> Floats:
         """The distribution by cells of the link, or by class: over cells of the working level."""
@@ -51,7 +53,10 @@ class Step:
         inside = even / np.maximum(
             whole[:, own.group], 1e-300
         )  # of a cell of the table, as the column itself
-        return np.asarray(given[:, own.group] * inside)
+        found = np.asarray(given[:, own.group] * inside)
+        if self.missing is not None:
+            found[:, self.missing] = np.maximum(found[:, self.missing], LEAST)
+        return found
 
 
 class Rows:
@@ -87,11 +92,13 @@ def step_of(
     start = ladder.masses(level, frame.masses[j])
     start = start / np.maximum(start.sum(axis=1, keepdims=True), 1e-300)
     factors = [_factor(frame, own, j, level) for own in (*others, *([link] if link else []))]
+    implied = any(j == b for _, b in frame.implied)
+    missing = int(ladder.levels[level][-1]) if implied else None
     if link is None or link.levels[link.columns.index(j)] <= level:
-        return Step(j, level, start, factors, link is not None)
+        return Step(j, level, start, factors, link is not None, missing=missing)
     rest, coarser, counts, own = _turned(link, j)
     finer = Factor(rest, coarser, ladder.between(own, level), counts, counts)
-    return Step(j, level, start, factors, True, finer, own)
+    return Step(j, level, start, factors, True, finer, own, missing)
 
 
 def _factor(frame: Frame, table: Table, j: int, level: int) -> Factor:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint import feedback
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.feedback import Owed
 from dpsynth_cli.mechanisms.joint.frame import Frame, Table
@@ -57,9 +58,9 @@ def chain() -> Chain:
 
 
 def drawn(chain: Chain, blocks: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng, feedback = np.random.default_rng(seed), chain.feedback()
+    rng, state = np.random.default_rng(seed), chain.feedback()
     classes = np.repeat([0, 1], size // 2)
-    return np.tile(classes, blocks), np.hstack([chain.draw(classes, feedback, rng) for _ in range(blocks)])
+    return np.tile(classes, blocks), np.hstack([chain.draw(classes, state, rng) for _ in range(blocks)])
 
 
 @pytest.mark.parametrize("most", [1, 300, 2**14])
@@ -136,14 +137,23 @@ def test_the_same_seed_gives_the_same_rows_and_blocks_differ(chain):
     assert not np.array_equal(first[:, :1000], first[:, 1000:])
 
 
+def test_what_factors_of_one_table_contradict_is_drawn_by_the_link_alone(chain):
+    """The last column, whose factors forbid everything: rows follow the link, and its zeros stay."""
+    step = chain.steps[3]
+    own = feedback.Feedback(chain.frame, step, 2**14)
+    own._fit[:] = 0.0
+    first = own.products()[0]
+    given = step.given()[own.tables[0].linked]
+    assert np.allclose(first, given / given.max(axis=1, keepdims=True))
+
+
 def test_what_cannot_be_corrected_is_not_remembered_for_ever():
     """Two values that are due half of the rows each, and one of them never comes."""
     owed = Owed(np.array([1.0, 1.0]), np.zeros(2, np.int64))
     for _ in range(100):
         owed.add(np.array([100.0, 0.0]))
-    assert owed.correction().tolist() == pytest.approx(
-        [1 - 0.4 * 2 * 50**0.5 / 52, 1 + 0.4 * 2 * 50**0.5 / 52]
-    )
+    most = feedback.PULL * feedback.OWED * 50**0.5 / (50 + feedback.CALM)
+    assert owed.correction().tolist() == pytest.approx([1 - most, 1 + most])
 
 
 def test_an_excess_of_the_column_itself_is_not_corrected_in_its_tables():
