@@ -68,8 +68,8 @@ def command(
     cost with what is left.
     """
     from dpsynth_cli.cli.predictions import predicted
-    from dpsynth_cli.release.audit import guarantee
     from dpsynth_cli.release.found import search_advice, search_worth
+    from dpsynth_cli.release.guarantee import guarantee
     from dpsynth_cli.release.junk import unlisted_notes
     from dpsynth_cli.release.relations import in_words
     from dpsynth_cli.release.unit_worth import unit_limits, unit_worth

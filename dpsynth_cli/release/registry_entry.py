@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.audit import kept_of_a_unit
+from dpsynth_cli.release.guarantee import kept_of_a_unit
 from dpsynth_cli.spec.columns import column_document
 
 FILL_IN = "TO BE FILLED IN"

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsynth_cli.release.audit import guarantee
+from dpsynth_cli.release.guarantee import guarantee
 from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.trusted.core.gaussian import implies, rho_of_epsilon
 
