@@ -16,7 +16,7 @@ few combinations in all there is one model of all of them instead (`cube.py`).
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
     missing      values that are missing together       fused, feedback   how a block is drawn
-    cube         every combination in one model
+    cube         every combination in one model         residuals   what answers say of them
 """
 
 from __future__ import annotations

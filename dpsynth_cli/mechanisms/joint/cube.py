@@ -10,28 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.joint.characters import binary, character
+from dpsynth_cli.mechanisms.joint.residuals import Axes, Known
 from dpsynth_cli.mechanisms.joint.survey import is_gaussian
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.loglinear import DIRECT, fitted
-from dpsynth_cli.numeric.residual import Basis, parts
+from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.numeric.selection import weight_power
 from dpsynth_cli.numeric.systematic import GOLDEN
-from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Floats, Ints, Model, Question, Total
+from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Floats, Model, Question, Total
 from dpsynth_cli.shares import divide
-
-Axes: TypeAlias = tuple[int, ...]
 
 MOST_CELLS = 2**23  # if all columns have two values, which is solved faster
 MOST_OTHERS = 2**18
@@ -47,9 +45,6 @@ COLUMNS = 0.75  # of the share of columns, for them by themselves; pairs tell of
 FURTHER = (0.6, 0.4)  # of the share of pairs, for three and four columns
 MOST_SETS = 50_000  # of columns, that are ranked
 TABLES = 4000  # of so many columns, at most
-ROUNDS = 8  # of weighing sums of squares by how large they usually are
-LEAST = 0.5  # of its noise: what is usual of an order is taken to be at least
-LOW = 0.1  # of what is usual: what a residual is taken to hold at least
 LIGHT = 1e-4  # part of the rows that a cell of a column has at least, where a fit begins
 BLOCK = 2**16  # rows
 
@@ -59,71 +54,6 @@ def takes(omega: Domain) -> bool:
     codes = [column.codes for column in omega]
     most = MOST_CELLS if max(codes) <= 2 else MOST_OTHERS
     return len(codes) > 1 and max(codes) <= MOST_CODES and math.prod(codes) <= most
-
-
-@dataclass
-class Known:
-    """Sums over rows of the functions of each residual, by its columns, and the variance of their noise;
-    `size` is how large the mean squares of an order's functions are, beyond what is expected of them."""
-
-    basis: Basis
-    sums: dict[Axes, tuple[Floats, float]] = field(default_factory=dict)
-    size: dict[Axes, float] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> float:
-        return max(1.0, float(self.sums[()][0][0]))
-
-    def add(self, axes: Axes, values: Floats, variance: float) -> None:
-        """What a table says of all parts of its columns, or (one number) a character of them together."""
-        shape = [self.basis.sizes[j] for j in axes]
-        if len(values) == math.prod(shape):
-            every = parts(values.reshape(shape))
-            for some, found in every.items():
-                self._merge(tuple(axes[a] for a in some), found, variance * len(values))
-        else:
-            self._merge(axes, values, variance)
-
-    def _merge(self, axes: Axes, found: Floats, variance: float) -> None:
-        """With what is known already, by inverse variance."""
-        variance = max(variance, 1e-9)
-        if axes in self.sums:
-            before, own = self.sums[axes]
-            trust = own / (own + variance)
-            found, variance = before + trust * (found - before), variance * trust
-        self.sums[axes] = (found, variance)
-
-    def means(self, axes: Axes) -> tuple[Floats, float]:
-        """The means of a residual's functions, and their variance."""
-        found, variance = self.sums[axes]
-        return found / self.rows, variance / self.rows**2
-
-    def judge(self, sets: Sequence[Axes], expected: Floats) -> None:
-        """How large the functions of these residuals are beyond what was expected, by what is no noise."""
-        if not sets:
-            return
-        each = [self.means(axes) for axes in sets]
-        away = [
-            found - expected[self.basis.residual(axes)] for axes, (found, _) in zip(sets, each, strict=True)
-        ]
-        square = np.array([float((a**2 - v).sum()) for a, (_, v) in zip(away, each, strict=True)])
-        many = np.array([len(a) for a in away])
-        noise = np.array([v for _, v in each])
-        sizes = association(square, many, noise)
-        self.size |= dict(zip(sets, (sizes / many).tolist(), strict=True))
-
-
-def association(square: Floats, many: Ints, noise: Floats) -> Floats:
-    """How large sums of squares are, from noisy estimates: each of so many squares of numbers that had noise
-    of such a variance. Drawn to what is usual among them, as far as noise could be the difference."""
-    usual = 0.0
-    for _ in range(ROUNDS):
-        variance = 2 * many * noise**2 + 4 * noise * usual
-        weights = 1 / (variance + usual**2)
-        least = LEAST / math.sqrt(float((1 / variance).sum()))
-        usual = max(float((weights * square).sum() / weights.sum()), least)
-    trust = usual**2 / (usual**2 + variance)
-    return np.asarray(np.maximum(usual + trust * (square - usual), LOW * usual))
 
 
 class Cube:

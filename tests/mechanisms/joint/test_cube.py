@@ -10,6 +10,7 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms import joint
 from dpsynth_cli.mechanisms.joint import cube
+from dpsynth_cli.mechanisms.joint.residuals import Known, association
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.relations.impossible import in_codes
 from tests.asking import asking, drawn
@@ -140,7 +141,7 @@ def test_only_tables_of_few_combinations_are_taken():
 
 
 def test_answers_are_combined_by_inverse_variance():
-    known = cube.Known(Basis((2, 3)))
+    known = Known(Basis((2, 3)))
     known.add((), np.array([100.0]), 1.0)
     known.add((), np.array([130.0]), 2.0)
     assert known.rows == pytest.approx(110)
@@ -152,8 +153,8 @@ def test_answers_are_combined_by_inverse_variance():
 
 
 def test_sizes_are_drawn_to_what_is_usual_as_far_as_they_may_be_noise():
-    quiet = cube.association(np.array([1.0, 4.0]), np.array([1, 1]), np.full(2, 1e-6))
+    quiet = association(np.array([1.0, 4.0]), np.array([1, 1]), np.full(2, 1e-6))
     assert np.allclose(quiet, [1, 4], rtol=0.01)
-    loud = cube.association(np.array([1.0, 4.0, -2.0, 3.0]), np.full(4, 9), np.full(4, 3.0))
+    loud = association(np.array([1.0, 4.0, -2.0, 3.0]), np.full(4, 9), np.full(4, 3.0))
     assert loud.min() > 0
     assert loud.max() - loud.min() < 1
