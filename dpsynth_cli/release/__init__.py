@@ -7,8 +7,8 @@ stream                   init, push, publish; stream_step: when and what; stream
 budget, paid             what it may spend; the part of it for errors that may be published
 junk                     what the steward is told of cells that are not as declared
 synthesis                what follows from answers alone: model, file, public audit
-transcript, audit        what is kept and told; guarantee: the promise; write: rows to files; publish: all files
-                         in place together
+transcript, audit        what is kept and told; guarantee: the promise; write: rows to files;
+                         publish: all files in place together
 replay, verify, sample   the same again from a transcript, without the data
 predict, imagine, costs  errors, time and memory before any data is read
 family, dependence       the generated tables that errors are predicted on; like: what is no public one
