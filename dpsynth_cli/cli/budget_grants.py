@@ -80,7 +80,7 @@ def grant(
         granted = balance.grant
         typer.echo(
             f"{dataset} may spend {amount(granted, granted.total)} in all, counted in {kind(granted)}; "
-            f"{amount(granted, balance.remaining)} is left."
+            f"{amount(granted, balance.remaining, balance.apart)} is left."
         )
 
 

@@ -70,13 +70,14 @@ def head_json(number: int, own: str) -> dict[str, Any]:
     return {"entry": number, "hash": own}
 
 
-def amount(grant: Grant, value: Fraction, *, up: bool = False) -> str:
-    """An amount of a grant; a rho with the epsilon that it is worth at the grant's delta."""
+def amount(grant: Grant, value: Fraction, apart: Fraction = Fraction(0), *, up: bool = False) -> str:
+    """An amount of a grant; a rho with the epsilon that it is worth at the grant's delta, less what is set
+    apart of it."""
     from dpsynth_cli.numbers import shown
 
     if grant.delta is None:
         return shown(value, up=up)
-    worth = grant.epsilon if value == grant.total else grant.epsilon_of(value)
+    worth = grant.epsilon if value == grant.total else grant.epsilon_of(value, apart)
     return f"{shown(value, up=up)} (epsilon {shown(worth, up=up, digits=6)})"
 
 
@@ -88,8 +89,10 @@ def balance_rows(balance: Balance) -> list[list[str]]:
     rows = []
     if balance.grant is not None and balance.charged is not None and balance.remaining is not None:
         grant, private = balance.grant, str(balance.releases - balance.unbounded)
-        spent = amount(grant, balance.charged, up=True)
-        left = f"0 ({balance.stopped})" if balance.stopped else amount(grant, balance.remaining)
+        spent = amount(grant, balance.charged, balance.apart, up=True)
+        left = (
+            f"0 ({balance.stopped})" if balance.stopped else amount(grant, balance.remaining, balance.apart)
+        )
         rows.append([kind(grant), amount(grant, grant.total), spent, left, private])
     else:
         limit = balance.stopped or "no limit"
@@ -117,8 +120,8 @@ def balance_json(balance: Balance) -> dict[str, Any]:
             "allow_groups": granted.allow_unbounded,
             **({"unit": granted.protects} if granted.protects else {}),
         },
-        **_with_epsilon("charged", granted, balance.charged),
-        **_with_epsilon("remaining", granted, balance.remaining),
+        **_with_epsilon("charged", granted, balance.charged, balance.apart),
+        **_with_epsilon("remaining", granted, balance.remaining, balance.apart),
         "spent": [
             {"currency": unit.currency, "neighbours": unit.neighbours, "amount": str(amount)}
             | ({"unit": unit.protects} if unit.protects else {})
@@ -130,11 +133,13 @@ def balance_json(balance: Balance) -> dict[str, Any]:
     }
 
 
-def _with_epsilon(key: str, grant: Grant | None, amount: Fraction | None) -> dict[str, str | None]:
+def _with_epsilon(
+    key: str, grant: Grant | None, amount: Fraction | None, apart: Fraction
+) -> dict[str, str | None]:
     """An amount in the grant's unit, and as an epsilon at its delta."""
     if grant is None or amount is None:
         return {key: None, f"{key}_epsilon": None}
-    return {key: str(amount), f"{key}_epsilon": str(grant.epsilon_of(amount))}
+    return {key: str(amount), f"{key}_epsilon": str(grant.epsilon_of(amount, apart))}
 
 
 def said(entry: Entry) -> str:

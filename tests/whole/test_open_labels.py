@@ -16,7 +16,7 @@ from dpsynth_cli.labels import KIND, packed, unpacked
 from dpsynth_cli.questions import Answer
 from dpsynth_cli.release.transcript import Transcript, load
 from dpsynth_cli.trusted.core import curator
-from dpsynth_cli.trusted.core.gaussian import rho_of_epsilon
+from dpsynth_cli.trusted.core.gaussian import epsilon_of_rho, rho_of_epsilon
 from tests.conftest import ROOT
 
 SPEC = """\
@@ -202,9 +202,12 @@ def test_the_ledger_counts_the_delta_of_labels_beside_rho(dpsynth, tmp_path):
     less = ["--set", "privacy.delta=1e-7"]
     assert dpsynth("release", "spec.yaml", "--output", "out/c.csv", *less).code == 0
     assert dpsynth("budget", "verify").code == 0
-    left = Fraction(dpsynth("budget", "show", "people", "--json").json["datasets"][0]["remaining"])
+    shown = dpsynth("budget", "show", "people", "--json").json["datasets"][0]
+    left = Fraction(shown["remaining"])
     spent = rho_of_epsilon(Fraction(2), Fraction("5e-7")) + rho_of_epsilon(Fraction(2), Fraction("5e-8"))
     assert left == rho_of_epsilon(Fraction(100), Fraction("4.5e-7")) - spent
+    assert Fraction(shown["charged_epsilon"]) == epsilon_of_rho(spent, Fraction("4.5e-7"))
+    assert Fraction(shown["remaining_epsilon"]) == epsilon_of_rho(left, Fraction("4.5e-7"))
 
 
 @pytest.mark.parametrize(

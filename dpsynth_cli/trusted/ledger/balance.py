@@ -66,6 +66,7 @@ class Balance:
     releases: int  # that hold a charge
     unbounded: int  # of them, without differential privacy
     stopped: str | None = None  # revoked or closed: nothing more may be spent
+    apart: Fraction = Fraction(0)  # of the grant's delta: a rho is worth its epsilon at the rest
 
 
 class Account:
@@ -187,6 +188,7 @@ class Account:
             len(self.costs),
             unbounded,
             self.stopped,
+            self.apart,
         )
 
 

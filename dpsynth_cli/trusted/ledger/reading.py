@@ -90,7 +90,7 @@ class Reading:
             or charge.payload["currency"] == "unbounded"
         ):
             return receipt
-        return receipt | {"remaining_epsilon": str(grant.epsilon_of(remaining))}
+        return receipt | {"remaining_epsilon": str(grant.epsilon_of(remaining, balance.apart))}
 
     def charged_at(self, release_id: str) -> float:
         """When a release was charged, in seconds since 1970: before it read a row, and the same if it was

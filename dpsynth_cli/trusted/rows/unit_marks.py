@@ -1,7 +1,8 @@
 """Whose a row is, and in which order a unit's rows are kept: marks under a secret key.
 
 A unit is all rows with the same cell in the declared column: the same text once spaces around it are left
-out; numbers and times of Parquet as text. Rows without one, and ruined records, are one unit together:
+out; numbers and times of Parquet as text, without zeros at the end of a fraction, so that 7, 7.0 and 7.00
+are one unit however a file stores them. Rows without one, and ruined records, are one unit together:
 whoever they belong to is protected, whatever the number of them.
 
 The claim: **a row's mark depends on the key, the row's own cells and its unit's; a place in the order of a
@@ -52,7 +53,7 @@ class Units:
 
     def of_cells(self, cells: pa.Array, ruined: int = 0) -> Marks:
         """The mark of each row's unit; ruined records come last, and have no unit of their own."""
-        text = as_binary(trimmed(texts(cells))).cast(pa.large_binary()).fill_null(b"")
+        text = as_binary(trimmed(_id_texts(cells))).cast(pa.large_binary()).fill_null(b"")
         ends = np.frombuffer(text.buffers()[1], np.int64, len(text) + 1, 8 * text.offset)
         data = np.frombuffer(text.buffers()[2] or b"", np.uint8)
         length = np.diff(ends)
@@ -106,3 +107,21 @@ class Units:
     def __getstate__(self) -> dict[str, Any]:
         # All but the hash, which cannot be pickled.
         return {"column": self.column, "rows": self.rows, "key": self.key, "time": self.time}
+
+
+def _id_texts(cells: pa.Array) -> pa.Array:
+    """Ids as bytes: the same for the same number or time, whatever decimals or unit of time it has.
+
+    >>> from decimal import Decimal
+    >>> cells = pa.array([Decimal("7.00"), Decimal("7.50"), Decimal("70.00"), None])
+    >>> _id_texts(cells).to_pylist()
+    [b'7', b'7.5', b'70', None]
+    """
+    from pyarrow import compute as pc
+
+    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    text = texts(cells)
+    if not (pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind)):
+        return text
+    shorter = pc.replace_substring_regex(text.cast(pa.string()), r"(\.\d*[1-9])0+(Z?)$", r"\1\2")
+    return pc.replace_substring_regex(shorter, r"\.0+(Z?)$", r"\1").cast(pa.binary())

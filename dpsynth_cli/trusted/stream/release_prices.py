@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.questions import Answer, Question
+from dpsynth_cli.questions import Answer, CellCounts, Cells, Question, Total
 from dpsynth_cli.trusted.core.accountant import Accountant, Currency, Price, price
 from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.prices import Charge, charge_for
@@ -31,15 +31,22 @@ def release_charge(question: Question, omega: Domain, accountant: Accountant, re
 def charge_over(
     question: Question, omega: Domain, currency: Currency, total: Fraction, length: int
 ) -> Charge:
-    """A question that is measured in every row of C of a phase of so many releases."""
+    """A question that is measured in every row of C of a phase of so many releases.
+
+    A total is priced as a single cell: a row, or a unit, that is replaced by one of another push leaves one
+    column of C and enters another, so that totals of releases change where that of a table does not.
+    """
     method = factorisation(currency)
-    once = charge_for(question, omega, Accountant(currency, total, total, Fraction(0)))
+    asked = question
+    if isinstance(question.statistic, Total):
+        asked = replace(question, statistic=CellCounts(Cells(())))
+    once = charge_for(asked, omega, Accountant(currency, total, total, Fraction(0)))
     norm = method.norm(length)
     moved = Sensitivity(once.sensitivity.l1 * norm, once.sensitivity.l2_squared * norm)
     try:
         paid = price(currency, total, question.share, moved.l1, moved.l2_squared)
         if MAX_ROWS * method.unit + 64 * paid.sd < 2**62:
-            return replace(once, sensitivity=moved, price=paid)
+            return replace(once, question=question, sensitivity=moved, price=paid)
     except ValueError:
         pass
     raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -149,13 +150,14 @@ def test_rows_without_an_id_and_ruined_records_are_one_unit_and_spaces_do_not_ma
     assert sum(own(found, 2).values()) == 2
 
 
-@pytest.mark.parametrize("kind", ["integers", "floats", "text", "labels", "nulls"])
+@pytest.mark.parametrize("kind", ["integers", "floats", "decimals", "text", "labels", "nulls"])
 def test_a_unit_is_the_same_in_csv_and_in_parquet_of_any_type(tmp_path, kind):
     rows = [(str(who), who, x, "abc"[x % 3]) for who in range(12) for x in range(6)]
     ids = [row[0] for row in rows]
     array = {
         "integers": lambda: pa.array(list(map(int, ids)), pa.int64()),
         "floats": lambda: pa.array(list(map(float, ids))),
+        "decimals": lambda: pa.array(list(map(Decimal, ids)), pa.decimal128(9, 3)),
         "text": lambda: pa.array([f" {text}" for text in ids]),
         "labels": lambda: pa.array(ids).dictionary_encode(),
         "nulls": lambda: pa.nulls(len(ids)),

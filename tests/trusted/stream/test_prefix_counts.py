@@ -112,6 +112,34 @@ def test_the_noise_of_a_row_pays_for_a_whole_column_of_c(currency, neighbours):
         assert charge.price.cost == share * budget.total
 
 
+@pytest.mark.parametrize("currency", BUDGETS)
+def test_a_total_pays_for_a_unit_that_leaves_one_push_and_enters_another(currency):
+    """Its rows in push 2, or in push 30: rows of C move by two columns, with signs. In a table a total moves
+    by the difference of two numbers of rows, which is half of that."""
+    omega, budget = Domain(COLUMNS, "replace_one", unit_rows=2), BUDGETS[currency]()
+    total, cell = (Question("n", one, Fraction(1)) for one in (Total(), CellCounts(Cells(()))))
+    asked, single = (release_charge(one, omega, budget, 1) for one in (total, cell))
+    assert asked.question == total
+    assert asked.price == single.price
+    rows = [row for release in range(1, 40) for row in _rows_of_c(currency, release)]
+    move = [2 * abs(int(row[1]) - int(row[29])) for row in rows]
+    if currency == "rho":
+        assert sum(Fraction(each) ** 2 for each in move) / (2 * asked.price.parameter) <= budget.total
+    else:
+        assert sum(move) / asked.price.parameter <= budget.total
+
+
+def _rows_of_c(currency: str, release: int) -> list[np.ndarray]:
+    """The rows that a release measures, each push of 40 a release."""
+    starts = list(range(release))
+    found = []
+    for row in rows_of(factorisation(currency), starts, release):
+        wide = np.zeros(40, np.int64)
+        wide[:release] = row
+        found.append(wide)
+    return found
+
+
 def test_the_number_of_rows_is_free_only_where_arrivals_are_public():
     omega = Domain(COLUMNS, "replace_one")
     free = Question("n", Total(), Fraction(0))
