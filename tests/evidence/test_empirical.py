@@ -124,11 +124,6 @@ def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
         (["marginals", "--epsilon", "21"], "epsilon is above 20"),
         (["marginals", "--delta", "1"], "delta must be a decimal number between 0 and 1"),
         (["marginals", "--runs", "1"], "--runs"),
-        (
-            ["online", "--unit-rows", "3"],
-            "Error: online releases a stream, which protects one row of one push.\n"
-            "Nothing was run. Leave out --unit-rows.\n",
-        ),
     ],
 )
 def test_bad_usage_is_told_before_anything_runs(dpsynth, words, says):

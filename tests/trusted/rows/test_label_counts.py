@@ -65,7 +65,7 @@ def write(path, rows) -> object:
 
 def label(cell: bytes) -> bytes | None:
     """By the definition, in plain Python."""
-    text = cell.strip(b" \t\n\r\v\f\x1c\x1d\x1e\x1f")
+    text = cell.strip(b" \t\n\r\v\f")
     return text if is_label(text) and text.decode() not in MARKS else None
 
 
