@@ -26,6 +26,8 @@ Solve: TypeAlias = Callable[[Floats], Floats]
 STEPS = 60  # of Newton's method, at most
 NEAR = 1e-9  # what a step would gain, in nats: no more is worth one
 DIRECT = 4096  # functions whose covariances are written down, if their products are functions too
+PRODUCTS = 2**28  # of functions, functions and cells, up to which covariances are written down in any case
+RIDGE = 1e-10  # of a variance, at least: where cells are all but empty, covariances are hard to divide by
 INNER = 60  # of conjugate gradients in a step, at most
 SHORTER = 30  # halvings of a step, at most
 ROUNDED = 14  # digits of a probability: machines may differ in those after
@@ -45,6 +47,9 @@ def fitted(
     """
     theta = np.zeros(len(index)) if start is None else start.copy()
     weights = np.zeros(basis.cells)
+    cells = np.arange(basis.cells) if never is None else np.flatnonzero(~never)
+    apart = set(basis.sizes) <= {1, 2} or len(index) ** 2 * len(cells) > PRODUCTS
+    written = None if apart else basis.functions(index, cells)
 
     def state(theta: Floats) -> tuple[float, Floats]:
         weights[index] = theta
@@ -61,7 +66,10 @@ def fitted(
     for _ in range(STEPS):
         every = basis.means(p)
         down = means - every[index] - penalty * theta
-        step = _newton(basis, index, p, every, penalty, down)
+        if written is None:
+            step = _newton(basis, index, p, every, penalty, down)
+        else:
+            step = _solve((written * p[cells]) @ written.T, every[index], penalty)(down)
         gain = float(down @ step)
         if gain < NEAR:
             break
@@ -80,7 +88,7 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
     """The step of Newton's method: solves (covariances + penalty) step = down."""
     if set(basis.sizes) <= {1, 2}:  # the product of two functions is a function
         few = np.arange(min(len(index), DIRECT))
-        block = _block(every, index[few], penalty[few])
+        block = _solve(every[index[few][:, None] ^ index[few]], every[index[few]], penalty[few])
         if len(few) == len(index):
             return block(down)
     else:
@@ -100,11 +108,12 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
     return conjugate_gradients(moved, nearly, down, INNER)
 
 
-def _block(every: Floats, index: Ints, penalty: Floats) -> Solve:
+def _solve(products: Floats, means: Floats, penalty: Floats) -> Solve:
+    """Undoes covariances and penalty; covariances by means of products and products of means."""
     from scipy.linalg import cho_factor, cho_solve  # takes long to import, and not every command needs it
 
-    covariance = every[index[:, None] ^ index] - np.multiply.outer(every[index], every[index])
-    covariance[np.diag_indices_from(covariance)] += penalty
+    covariance = products - np.multiply.outer(means, means)
+    covariance[np.diag_indices_from(covariance)] += np.maximum(penalty, RIDGE)
     factor = cho_factor(covariance, overwrite_a=True, check_finite=False)
     return lambda x: np.asarray(cho_solve(factor, x, check_finite=False))
 

@@ -61,6 +61,20 @@ class Basis:
                 index = (index[:, None] + np.arange(1, size)).ravel()
         return index
 
+    def functions(self, index: Ints, cells: Ints) -> Floats:
+        """The values of the functions of these numbers in these cells, a function a row.
+
+        >>> Basis((2, 2)).functions(np.array([1, 3]), np.array([0, 1, 2])).tolist()
+        [[1.0, -1.0, 1.0], [1.0, -1.0, -1.0]]
+        """
+        found = np.ones((len(index), len(cells)))
+        each = zip(
+            self.sizes, np.unravel_index(index, self.sizes), np.unravel_index(cells, self.sizes), strict=True
+        )
+        for size, number, cell in each:
+            found *= contrasts(size)[np.ix_(number, cell)]
+        return found
+
 
 def parts(table: Floats) -> dict[tuple[int, ...], Floats]:
     """The means of the functions of each residual of a table of parts of 1, by its axes; row-major.

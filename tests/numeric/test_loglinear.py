@@ -66,3 +66,23 @@ def test_no_row_is_where_none_can_be_and_a_start_changes_nothing():
     assert (found[never] == 0).all()
     again, _ = fitted(basis, index, means, penalty, never, theta + RNG.normal(size=len(theta)))
     assert np.allclose(found, again, atol=1e-5)
+
+
+def test_covariances_written_down_or_applied_are_the_same(monkeypatch):
+    basis, p = Basis((3, 2, 4)), table((3, 2, 4))
+    index = up_to(basis, 2)
+    means = basis.means(p)[index] + RNG.normal(0, 0.02, len(index))
+    penalty = np.full(len(index), 0.02)
+    written, _ = fitted(basis, index, means, penalty)
+    monkeypatch.setattr(loglinear, "PRODUCTS", 0)
+    assert np.allclose(fitted(basis, index, means, penalty)[0], written, atol=1e-6)
+
+
+def test_means_of_a_table_with_all_but_empty_cells_are_reached():
+    basis = Basis((12, 12))
+    p = np.full((12, 12), 1e-7)
+    p[np.arange(12), np.arange(12)[::-1]] = np.random.default_rng(4).random(12) ** 3
+    p /= p.sum()
+    index = up_to(basis, 2)
+    found, _ = fitted(basis, index, basis.means(p.ravel())[index], np.full(len(index), 1e-9))
+    assert np.abs(found - p.ravel()).sum() < 1e-3

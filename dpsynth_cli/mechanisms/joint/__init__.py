@@ -16,7 +16,8 @@ few combinations in all there is one model of all of them instead (`cube.py`).
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
     missing      values that are missing together       fused, feedback   how a block is drawn
-    cube         every combination in one model         residuals   what answers say of them
+    cube         every combination in one model         cube_plan   what is asked for it
+    residuals    what answers say of them
 """
 
 from __future__ import annotations
@@ -39,14 +40,13 @@ from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
 from dpsynth_cli.mechanisms.joint.missing import ask_missing
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
-from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
+from dpsynth_cli.mechanisms.joint.survey import HOPELESS, Gap, Survey, gap_noise
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
 
-HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
 LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
 BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much

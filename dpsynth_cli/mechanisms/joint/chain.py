@@ -3,7 +3,8 @@
 A column's distribution in a row begins with its link, the finest table it has with one earlier column, and
 has a factor for each other table of it with earlier columns (`numeric/conditional.py`). It is drawn in cells
 of its working level, then the finest cell is drawn, given the link again. What comes later depends on cells
-as they are then, so links stay exact. Many rows are drawn block by block (`feedback.py`).
+as they are then, so links stay exact. Many rows are drawn block by block, and a block's columns in turns
+(`feedback.py`).
 """
 
 from __future__ import annotations
@@ -85,22 +86,28 @@ class Chain:
         feedback: Sequence[Feedback],
         rng: np.random.Generator,
         known: Mapping[int, Ints] | None = None,
+        turns: int = 1,
     ) -> Ints:
-        """New rows of these classes: the finest cell of each column (columns x rows). What they have too many
-        of goes by `feedback` from one block to the next; not where they are drawn given cells that are
-        `known`: such rows are not like all others."""
+        """New rows of these classes: the finest cell of each column (columns x rows). Each column is drawn in
+        so many turns, every `turns`-th row at a time, and what rows have too many of goes by `feedback` from
+        one to the next; not where they are drawn given cells that are `known`: such rows are not like all
+        others."""
         rows = Rows(self.frame, classes)
         for j, cells in (known or {}).items():
             rows.cells[j] = cells
+        turn = np.arange(len(classes)) % turns
         for step, own in zip(self.steps, feedback, strict=True):
             indices = [rows.index(table.others, table.levels) for table in own.tables]
             never = [((~one).astype(np.float32), rows.cells[other]) for other, one in self._never(step)]
             key = rows.index(step.factors[-1].others, step.factors[-1].levels) if step.linked else classes
-            first, *more = zip(own.products(), indices or [classes], strict=True)
-            each = [first, *never, *more]  # what comes first is kept where all together leave a row nothing
-            v = picked([table for table, _ in each], [index for _, index in each], even([key], rng))
-            if known is None:
-                own.seen(classes, indices, v)
+            u = even([key, turn], rng)
+            v = np.empty(len(classes), np.int64)
+            for some in (slice(at, None, turns) for at in range(min(turns, len(classes)))):
+                first, *more = zip(own.products(), indices or [classes], strict=True)
+                each = [first, *never, *more]  # the first is kept where all together leave a row nothing
+                v[some] = picked([table for table, _ in each], [index[some] for _, index in each], u[some])
+                if known is None:
+                    own.seen(classes[some], [index[some] for index in indices], v[some])
             rows.cells[step.column] = self._finest(step, v, rows, rng)
         return rows.cells
 

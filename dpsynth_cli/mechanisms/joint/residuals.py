@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -56,6 +57,17 @@ class Known:
         """The means of a residual's functions, and their variance."""
         found, variance = self.sums[axes]
         return found / self.rows, variance / self.rows**2
+
+    def table(self, axes: Axes) -> tuple[Floats, float]:
+        """The counts of a table of columns whose residuals are all known, and the variance of their noise."""
+        own = Basis([self.basis.sizes[j] for j in axes])
+        sums, variance = np.zeros(own.cells), 0.0
+        for order in range(len(axes) + 1):
+            for some in combinations(range(len(axes)), order):
+                found, noise = self.sums[tuple(axes[a] for a in some)]
+                sums[own.residual(some)] = found
+                variance += noise * len(found) / own.cells**2
+        return own.values(sums).reshape(own.sizes) / own.cells, variance
 
     def judge(self, sets: Sequence[Axes], expected: Floats) -> None:
         """How large the functions of these residuals are beyond what was expected, by what is no noise."""

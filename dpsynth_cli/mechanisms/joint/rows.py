@@ -14,8 +14,9 @@ from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.numeric.sampling import portions, whole
 from dpsynth_cli.questions import Block, Ints
 
-BLOCKS = 16  # of an output, if each has between
-LEAST, MOST = 2**6, 2**16  # rows
+BLOCK = 2**16  # rows, at most
+TURNS = 16  # in which the columns of an output are drawn, if each has
+LEAST = 2**6  # rows
 
 
 def drawing(
@@ -27,12 +28,10 @@ def drawing(
         if not rows:
             return
         feedback = chain.feedback()
-        block = min(MOST, max(LEAST, -(-rows // BLOCKS)))
-        for counts in portions(whole(frame.totals, rows, rng), rng, block):
+        turns = max(1, min(TURNS, rows // LEAST) * min(BLOCK, rows) // rows)
+        for counts in portions(whole(frame.totals, rows, rng), rng, BLOCK):
             classes = classes_of(counts)
-            if not len(classes):
-                continue
-            cells = chain.draw(classes, feedback, rng)
+            cells = chain.draw(classes, feedback, rng, turns=turns)
             cells = without_impossible(frame, omega, rules, classes, cells, rng)
             yield _block(omega, frame, classes, cells, rng)
 

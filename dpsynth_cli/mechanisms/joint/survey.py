@@ -17,6 +17,8 @@ from dpsynth_cli.numeric.selection import sampling_part, weight_power
 from dpsynth_cli.questions import Ask, Bins, CellCounts, Cells, Floats, Misfit, Question
 from dpsynth_cli.shares import divide
 
+HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -59,21 +61,10 @@ class Survey:
         return float(self.classes * (1 if self.binary(scope[0]) else cells))
 
     def gaps(self, expected: Mapping[Scope, Floats], share: Fraction) -> tuple[dict[Scope, Gap], float]:
-        """For each table how far it is from what is expected, and the noise of that (parts of all rows).
-
-        Beyond chance; drawn to the mean of all as far as noise could be what they differ by.
-        """
-        tables = tuple(self.cells(scope) for scope in expected)
+        """For each table how far it is from what is expected, and the noise of that (parts of all rows)."""
+        tables = [self.cells(scope) for scope in expected]
         predicted = [table if self.by else table.sum(axis=0) for table in expected.values()]
-        whole = tuple(tuple(np.rint(table).astype(np.int64).ravel().tolist()) for table in predicted)
-        answer = self.ask([Question("misfit", Misfit(tables, (whole,)), share)])[0]
-        noise = answer.sd / 2 / self.rows
-        chance = np.array([sampling_part(table).sum() / 2 / self.rows for table in predicted])
-        beyond = answer.values / 2 / self.rows - chance
-        spread = max(float(beyond.var()), 1e-300)
-        keep = max(0.0, 1 - noise**2 / spread) if len(beyond) > 1 else 1.0
-        beyond = np.round(np.maximum(beyond.mean() + keep * (beyond - beyond.mean()), 0.0), 9)
-        gaps = [Gap(float(a), float(b)) for a, b in zip(beyond, chance, strict=True)]
+        gaps, noise = gaps_of(self.ask, tables, predicted, share, self.rows)
         return dict(zip(expected, gaps, strict=True)), noise
 
     def count(self, step: str, scopes: Sequence[Scope], share: Fraction, even: bool = False) -> list[Counted]:
@@ -97,6 +88,22 @@ class Survey:
             columns = [self.frame.ladders[j].column for j in scope[0]]
             return character(step, columns, share, self.by)
         return Question(step, CellCounts(self.cells(scope)), share)
+
+
+def gaps_of(
+    ask: Ask, tables: Sequence[Cells], predicted: Sequence[Floats], share: Fraction, rows: float
+) -> tuple[list[Gap], float]:
+    """How far each table is from what is predicted, beyond chance, and the noise of that. Drawn to the mean
+    of all as far as noise could be what they differ by."""
+    whole = tuple(tuple(np.rint(table).astype(np.int64).ravel().tolist()) for table in predicted)
+    answer = ask([Question("misfit", Misfit(tuple(tables), (whole,)), share)])[0]
+    noise = answer.sd / 2 / rows
+    chance = np.array([sampling_part(table).sum() / 2 / rows for table in predicted])
+    beyond = answer.values / 2 / rows - chance
+    spread = max(float(beyond.var()), 1e-300)
+    keep = max(0.0, 1 - noise**2 / spread) if len(beyond) > 1 else 1.0
+    beyond = np.round(np.maximum(beyond.mean() + keep * (beyond - beyond.mean()), 0.0), 9)
+    return [Gap(float(a), float(b)) for a, b in zip(beyond, chance, strict=True)], noise
 
 
 def is_gaussian(ask: Ask) -> bool:

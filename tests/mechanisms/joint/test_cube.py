@@ -86,7 +86,7 @@ def test_the_budget_is_spent_exactly_and_rows_are_as_declared(neighbours, delta,
     assert all(len(made[c.name]) == 901 for c in MIXED)
     assert model.total == 8000 if neighbours == "replace_one" else abs(model.total - 8000) < 400
     steps = {charge.question.step for charge in bill}
-    assert {"columns", "links"} <= steps <= {"n", "total", "columns", "links", "pairs"}
+    assert {"columns", "links"} <= steps <= {"n", "total", "columns", "misfit", "links", "pairs"}
     real, found = (np.bincount(p["kind"], minlength=4) / len(p["kind"]) for p in (mixed(), made))
     assert np.abs(real - found).sum() < 0.08
 
@@ -128,6 +128,52 @@ def test_where_noise_hides_every_pair_nothing_is_asked_here():
     model, _, bill = release(mixed(60), Domain(MIXED, "replace_one"), 0.01)
     assert model.notes == (joint.FALLBACK,)
     assert {charge.question.step for charge in bill} <= {"n", "columns"}
+
+
+def decided(rows=6000):
+    """`school` decides `years`; `b0` follows them."""
+    rng = np.random.default_rng(7)
+    school = rng.integers(0, 12, rows)
+    years = np.array([4, 0, 2, 5, 1, 3, 0, 4, 2, 5, 3, 1])[school]
+    return {"school": school, "years": years, "b0": (rng.random(rows) < 0.2 + 0.1 * years).astype(int)}
+
+
+SCHOOL = (
+    Column("school", "nominal", categories=tuple("abcdefghijkl")),
+    Column("years", "ordinal", categories=tuple("123456")),
+    BITS[0],
+)
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 300.0])
+def test_a_column_that_another_decides_stays_decided(epsilon):
+    codes, omega = decided(), Domain(SCHOOL)
+    model, made, _ = release(codes, omega, epsilon)
+    assert ["school", "years"] in model.facts["decides"]
+    assert (np.unique(np.stack([made["school"], made["years"]]), axis=1).shape[1]) == 12
+    assert error(omega, codes, made, 3) < 0.05
+
+
+def test_no_column_is_decided_where_one_row_in_ten_differs():
+    codes, rng = decided(), np.random.default_rng(8)
+    other = rng.random(6000) < 0.1
+    codes["years"] = np.where(other, rng.integers(0, 6, 6000), codes["years"])
+    model, made, _ = release(codes, Domain(SCHOOL), 30.0)
+    assert model.facts["decides"] == []
+    told = dict(zip(codes["school"].tolist(), decided()["years"].tolist(), strict=True))
+    differs = np.mean(
+        [told[school] != years for school, years in zip(made["school"], made["years"], strict=True)]
+    )
+    assert differs == pytest.approx(0.1 * 5 / 6, abs=0.03)
+
+
+def test_loud_pairs_are_looked_at_and_the_strong_one_is_counted():
+    codes, omega = decided(), Domain(SCHOOL)
+    model, made, bill = release(codes, omega, 0.1)
+    steps = [charge.question.step for charge in bill]
+    assert steps.count("misfit") == 1
+    assert ["school", "years"] in model.facts["strongest_pairs"]
+    assert error(omega, codes, made, 2) < 0.25  # 0.37 if columns were independent
 
 
 def test_only_tables_of_few_combinations_are_taken():
