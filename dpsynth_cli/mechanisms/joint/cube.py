@@ -40,6 +40,7 @@ MOST_OTHERS = 2**18
 MOST_CODES = 24  # of a column
 STEPS = {1: "columns", 2: "links", 3: "pairs", 4: "pairs"}
 TABLES = 4000  # of so many columns, at most
+HELD = 10  # numbers a cell, while the model is fitted
 LIGHT = 1e-4  # part of the rows that a cell of a column has at least, where a fit begins
 
 
@@ -216,4 +217,4 @@ def _model(cube: Cube, p: Floats) -> Model:
     strongest = cube.strongest([axes for axes in cube.theta if len(axes) == 2], 10)
     facts["strongest_pairs"] = [[names[j] for j in axes] for axes in strongest]
     facts["decides"] = [[names[j] for j in axes] for axes in cube.decided]
-    return Model(round(cube.known.rows), drawing(cube.columns, p), (), facts)
+    return Model(round(cube.known.rows), drawing(cube.columns, p), (), facts, held=HELD * len(p))
