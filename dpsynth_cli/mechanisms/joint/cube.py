@@ -29,7 +29,7 @@ from dpsynth_cli.mechanisms.joint.survey import gaps_of, is_gaussian
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.loglinear import DIRECT, fitted
-from dpsynth_cli.numeric.ratios import decided
+from dpsynth_cli.numeric.ratios import decided, shrunk
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.numeric.selection import weight_power, worth_counting
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Model, Question, Total
@@ -111,13 +111,18 @@ class Cube:
         return [axes for axes, own in zip(pairs, chosen, strict=True) if own]
 
     def settle(self, pairs: Sequence[Axes]) -> None:
-        """Where one column of a pair decides the other, no row is in any other cell."""
-        shape = self.known.basis.sizes
+        """Where a pair's table is mostly empty, or one column decides the other, no row is in its empty cells."""
+        shape, masses = self.known.basis.sizes, self.masses()
         for i, j in pairs:
             counts, variance = self.known.table((i, j))
             found = {(i, j): decided(counts, variance), (j, i): decided(counts.T, variance).T}
             self.decided += [pair for pair, empty in found.items() if empty.any()]
-            empty = found[i, j] | found[j, i]
+            one, other = (self.known.rows * masses[at] for at in (i, j))
+            expected, most = np.multiply.outer(one, other) / self.known.rows, np.minimum.outer(one, other)
+            parts = (counts.ravel(), variance, expected.ravel(), most.ravel())
+            none = shrunk(*parts, zeros=True).reshape(counts.shape) <= 0
+            none &= ~none.all(axis=0) & ~none.all(axis=1)[:, None]
+            empty = found[i, j] | found[j, i] | none
             if empty.any():
                 never = np.zeros(shape, bool) if self.never is None else self.never.reshape(shape)
                 never = never | empty.reshape([shape[at] if at in (i, j) else 1 for at in range(len(shape))])

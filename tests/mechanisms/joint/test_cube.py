@@ -179,6 +179,22 @@ def test_a_column_that_another_decides_stays_decided(epsilon):
     assert error(omega, codes, made, 3) < 0.05
 
 
+def test_empty_cells_of_a_mostly_empty_table_stay_empty(monkeypatch):
+    """Also where it is not told that one column decides the other."""
+    monkeypatch.setattr(cube, "decided", lambda counts, variance: np.zeros(counts.shape, bool))
+    rng = np.random.default_rng(9)
+    columns = [Column(n, "nominal", categories=tuple("abcdefghijklmno"[:k])) for n, k in (("a", 13), ("b", 5), ("c", 4))]
+    p = 1 / np.arange(1, 14) ** 1.2
+    a = rng.choice(13, 20_000, p=p / p.sum())
+    b = np.arange(13) * 3 % 5
+    codes = {"a": a, "b": b[a], "c": np.where(rng.random(20_000) < 0.6, b[a] % 4, rng.integers(0, 4, 20_000))}
+    wrong = []
+    for _ in range(3):
+        _, made, _ = release(codes, Domain(tuple(columns)), 0.3)
+        wrong.append((b[made["a"]] != made["b"]).mean())
+    assert np.mean(wrong) < 0.003
+
+
 def test_no_column_is_decided_where_one_row_in_ten_differs():
     codes, rng = decided(), np.random.default_rng(8)
     other = rng.random(6000) < 0.1
