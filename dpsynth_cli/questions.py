@@ -288,7 +288,7 @@ class Model:
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
     the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
     outputs that follow from the answers, by name, made when somebody wants them. `bound` says what is known
-    of W1 from the answers, for so many rows that are drawn. `held` is how many numbers it held at once on the way.
+    of W1 from the answers, for so many rows that are drawn. `held` is how many numbers were held to make it.
     """
 
     total: int

@@ -95,11 +95,7 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
         if len(few) == len(index):
             return block(down)
         scale = 1 / (np.maximum(1 - every[index] ** 2, 1e-3) + penalty)
-
-        def nearly(x: Floats) -> Floats:
-            found = scale * x
-            found[few] = block(x[few])
-            return found
+        nearly = _partly(few, block, scale)
     else:
         nearly = _as_if_independent(basis, index, p, penalty)
     weights, here = np.zeros(basis.cells), every[index]
@@ -109,6 +105,17 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
         return np.asarray(basis.means(p * (basis.values(weights) - here @ x))[index] + penalty * x)
 
     return conjugate_gradients(moved, nearly, down, max(INNER, min(MORE, WORK // basis.cells)))
+
+
+def _partly(few: Ints, block: Solve, scale: Floats) -> Solve:
+    """Undoes a map: of these numbers by what undoes them together, of the others one by one."""
+
+    def nearly(x: Floats) -> Floats:
+        found = scale * x
+        found[few] = block(x[few])
+        return found
+
+    return nearly
 
 
 def _as_if_independent(basis: Basis, index: Ints, p: Floats, penalty: Floats) -> Solve:

@@ -56,7 +56,7 @@ class Basis:
         return _turned(weights, self._blocks)
 
     def orthonormal(self, p: Floats) -> Orthonormal:
-        """Functions that would be orthonormal if columns were independent, with their sums in a distribution."""
+        """Functions that would be orthonormal if the columns of a distribution were independent."""
         table, several = p.reshape(self.sizes), range(len(self.sizes))
         turns = []
         for axis, size in enumerate(self.sizes):

@@ -111,7 +111,8 @@ class Cube:
         return [axes for axes, own in zip(pairs, chosen, strict=True) if own]
 
     def settle(self, pairs: Sequence[Axes]) -> None:
-        """Where a pair's table is mostly empty, or one column decides the other, no row is in its empty cells."""
+        """No row is in the empty cells of a pair whose table is mostly empty, or where one column decides the
+        other."""
         shape, masses = self.known.basis.sizes, self.masses()
         for i, j in pairs:
             counts, variance = self.known.table((i, j))
@@ -120,8 +121,8 @@ class Cube:
             one, other = (self.known.rows * masses[at] for at in (i, j))
             expected, most = np.multiply.outer(one, other) / self.known.rows, np.minimum.outer(one, other)
             parts = (counts.ravel(), variance, expected.ravel(), most.ravel())
-            none = shrunk(*parts, zeros=True).reshape(counts.shape) <= 0
-            none &= ~none.all(axis=0) & ~none.all(axis=1)[:, None]
+            none = np.asarray(shrunk(*parts, zeros=True).reshape(counts.shape) <= 0)
+            none &= ~none.all(axis=0) & ~none.all(axis=1, keepdims=True)
             empty = found[i, j] | found[j, i] | none
             if empty.any():
                 never = np.zeros(shape, bool) if self.never is None else self.never.reshape(shape)

@@ -1,8 +1,9 @@
-"""Rows of one model of every combination: at even distances along its cells; few rows column by column, settled.
+"""Rows of one model of every combination: at even distances along its cells; few rows by column, settled.
 
-A cell that is due less than a row gets one or none. Where rows are few that is most of the cells, and what the
-cells of a pair of columns are off by adds up; so there each column is drawn given those before it, and rows
-are moved until all tables of two and three columns are as near as whole rows can be (`numeric/settled.py`).
+A cell that is due less than a row gets one or none. Where rows are few that is most of the cells, and what
+the cells of a pair of columns are off by adds up; so there each column is drawn given those before it, and
+rows are moved until all tables of two and three columns are as near as whole rows can be
+(`numeric/settled.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One table of all columns, where the budget is so large that noise would hardly change a count.
 
-Then nothing is modelled: a cell has the rows that were counted in it. Whether it is asked is a public rule: over
-all cells noise should add or take fewer rows than a small part of all.
+Then nothing is modelled: a cell has the rows that were counted in it. Whether it is asked is a public rule:
+over all cells noise should add or take fewer rows than a small part of all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dpsynth_cli.questions import Ask, CellCounts, Model, Question
 MOST_CELLS = 2**20
 WRONG = 0.01  # of the rows, that noise may add or take
 NOTE = (
-    "The budget is so large that all columns were counted together, with next to no noise: the output has nearly "
-    "the same rows as the input. A smaller epsilon protects them."
+    "The budget is so large that all columns were counted together, with next to no noise: the output has "
+    "nearly the same rows as the input. A smaller epsilon protects them."
 )
 
 
@@ -33,7 +33,7 @@ def run(ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, rules: Rules) -> 
     cells = math.prod(column.codes for column in columns)
     if cells > MOST_CELLS:
         return None
-    question = Question("whole", CellCounts(Tables(columns).cells(range(len(columns)))), rest)
+    question = Question("whole", CellCounts(Tables(columns).cells(tuple(range(len(columns))))), rest)
     if cells * ask.sd(question) ** 2 > WRONG * at_least(sizes):  # the noise is an integer: at most its square
         return None
     counts = np.maximum(ask([question])[0].values, 0).astype(np.float64)
@@ -43,4 +43,6 @@ def run(ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, rules: Rules) -> 
     rows = int(sizes.total if omega.rows_public else counts.sum())
     if not counts.any():
         counts = np.ones(cells) if never is None else np.where(never, 0.0, 1.0)
-    return Model(rows, drawing(columns, counts / counts.sum(), few=0), (NOTE,), {"cells": cells, "whole": True})
+    return Model(
+        rows, drawing(columns, counts / counts.sum(), few=0), (NOTE,), {"cells": cells, "whole": True}
+    )

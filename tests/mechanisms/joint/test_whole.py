@@ -1,4 +1,4 @@
-"""One table of all columns: only where noise hardly changes it, and then the rows are those that were counted."""
+"""One table of all columns: only where noise hardly changes it, and then with the rows that were counted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def release(omega, epsilon, delta=None, rows=None, codes=None):
 
 
 def counts(codes):
-    return np.bincount(np.ravel_multi_index([codes[c.name] for c in COLUMNS], [c.codes for c in COLUMNS]), minlength=310)
+    return np.bincount(
+        np.ravel_multi_index([codes[c.name] for c in COLUMNS], [c.codes for c in COLUMNS]), minlength=310
+    )
 
 
 @pytest.mark.parametrize("delta", [None, 1e-9])
@@ -40,15 +42,17 @@ def counts(codes):
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 def test_at_a_very_large_epsilon_all_rows_are_those_of_the_table(delta, strata, neighbours):
     model, made, steps = release(Domain(COLUMNS, neighbours, strata=strata), 200.0, delta)
-    assert "whole" in steps and model.total == 3000
+    assert "whole" in steps
+    assert model.total == 3000
     assert np.array_equal(counts(made), counts(table()))
     assert "nearly the same rows" in model.notes[0]
 
 
-@pytest.mark.parametrize("epsilon, delta", [(1.0, None), (3.0, 1e-9), (20.0, 1e-9)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, None), (3.0, 1e-9), (20.0, 1e-9)])
 def test_where_noise_would_show_it_is_not_asked(epsilon, delta):
     model, _, steps = release(OMEGA, epsilon, delta)
-    assert "whole" not in steps and not model.notes
+    assert "whole" not in steps
+    assert not model.notes
 
 
 def test_noise_changes_few_rows_as_soon_as_it_is_asked():
@@ -65,7 +69,9 @@ def test_rules_and_a_table_without_rows():
     rule = in_codes({"kind": "p", "age": ["0", "1"]}, {column.name: column for column in COLUMNS})
     omega = Domain(COLUMNS, impossible=(rule,))
     _, made, steps = release(omega, 100.0, rows=500)
-    assert "whole" in steps and not ((made["kind"] == 0) & (made["age"] < 2)).any()
+    assert "whole" in steps
+    assert not ((made["kind"] == 0) & (made["age"] < 2)).any()
     empty = {name: column[:0] for name, column in table().items()}
     model, made, _ = release(OMEGA, 100.0, rows=40, codes=empty)
-    assert model.total == 0 and len(made["age"]) == 40
+    assert model.total == 0
+    assert len(made["age"]) == 40
