@@ -288,7 +288,7 @@ class Model:
     `draw(rows, rng)` yields blocks of codes, a column each, `rows` in all. `notes` are sentences for
     the audit, from answers and public facts only (fallbacks taken, dimensions chosen). `exports` are other
     outputs that follow from the answers, by name, made when somebody wants them. `bound` says what is known
-    of W1 from the answers, for so many rows that are drawn.
+    of W1 from the answers, for so many rows that are drawn. `held` is how many numbers were held to make it.
     """
 
     total: int
@@ -297,3 +297,4 @@ class Model:
     facts: dict[str, Any] = field(default_factory=dict)
     exports: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict, repr=False)
     bound: Callable[[int], Bound | None] = field(default=no_bound, repr=False)
+    held: int = 0

@@ -4,7 +4,7 @@ partition, scale, consistency, histogram, spikes       trees and histograms of c
 lattice, transport, isotonic                           measures on a lattice, exact minimum-cost flow
 forest, pairs, ratios, exchange                        spanning forests and tables of pairs
 projection, spectrum                                   simplex and norms, eigenvalues above noise
-conditional, selection, systematic                     proportional fitting, choice, even draws
+conditional, selection, systematic, settled            proportional fitting, choice, even draws, few rows
 moved_rows                                             how far a measure on a tree is from noisy counts
 sampling, decks                                        whole numbers from masses, rows dealt at random
 """

@@ -87,14 +87,20 @@ def picked(tables: Sequence[Weights], indices: Sequence[Ints], u: Floats) -> Int
     found = np.empty(len(u), np.int64)
     for some in batches(len(u), tables[0].shape[1]):
         rows = [index[some] for index in indices]
-        p = tables[0].take(rows[0], axis=0)
-        for table, row in zip(tables[1:], rows[1:], strict=True):
-            p *= table.take(row, axis=0)
+        p = products(list(zip(tables, rows, strict=True)))
         whole = np.einsum("ij->i", p)
         if whole.min(initial=1.0) <= LOST:
             lost = np.flatnonzero(whole <= LOST)
             p[lost] = _step_by_step(tables, [row[lost] for row in rows])
         found[some] = chosen(p, u[some])
+    return found
+
+
+def products(each: Sequence[tuple[Weights, Ints]]) -> Weights:
+    """The product of its rows of several tables (rows x cells), for each row."""
+    found = each[0][0].take(each[0][1], axis=0)
+    for table, index in each[1:]:
+        found *= table.take(index, axis=0)
     return found
 
 

@@ -26,9 +26,11 @@ Solve: TypeAlias = Callable[[Floats], Floats]
 STEPS = 60  # of Newton's method, at most
 NEAR = 1e-9  # what a step would gain, in nats: no more is worth one
 DIRECT = 4096  # functions whose covariances are written down, if their products are functions too
-PRODUCTS = 2**28  # of functions, functions and cells, up to which covariances are written down in any case
+PRODUCTS = 2**31  # of functions, functions and cells, up to which covariances are written down in any case,
+VALUES = 2**25  # and of functions and cells
 RIDGE = 1e-10  # of a variance, at least: where cells are all but empty, covariances are hard to divide by
-INNER = 60  # of conjugate gradients in a step, at most
+INNER, MORE = 60, 300  # of conjugate gradients in a step, at most; more in few cells:
+WORK = 2**22  # cells times these, at most
 SHORTER = 30  # halvings of a step, at most
 ROUNDED = 14  # digits of a probability: machines may differ in those after
 
@@ -48,7 +50,8 @@ def fitted(
     theta = np.zeros(len(index)) if start is None else start.copy()
     weights = np.zeros(basis.cells)
     cells = np.arange(basis.cells) if never is None else np.flatnonzero(~never)
-    apart = set(basis.sizes) <= {1, 2} or len(index) ** 2 * len(cells) > PRODUCTS
+    many = len(index) * len(cells)
+    apart = set(basis.sizes) <= {1, 2} or many > VALUES or many * len(index) > PRODUCTS
     written = None if apart else basis.functions(index, cells)
 
     def state(theta: Floats) -> tuple[float, Floats]:
@@ -91,21 +94,41 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
         block = _solve(every[index[few][:, None] ^ index[few]], every[index[few]], penalty[few])
         if len(few) == len(index):
             return block(down)
+        scale = 1 / (np.maximum(1 - every[index] ** 2, 1e-3) + penalty)
+        nearly = _partly(few, block, scale)
     else:
-        few, block = np.arange(0), lambda x: x
-    scale = 1 / (np.maximum(1 - every[index] ** 2, 1e-3) + penalty)
+        nearly = _as_if_independent(basis, index, p, penalty)
     weights, here = np.zeros(basis.cells), every[index]
 
     def moved(x: Floats) -> Floats:
         weights[index] = x
         return np.asarray(basis.means(p * (basis.values(weights) - here @ x))[index] + penalty * x)
 
+    return conjugate_gradients(moved, nearly, down, max(INNER, min(MORE, WORK // basis.cells)))
+
+
+def _partly(few: Ints, block: Solve, scale: Floats) -> Solve:
+    """Undoes a map: of these numbers by what undoes them together, of the others one by one."""
+
     def nearly(x: Floats) -> Floats:
         found = scale * x
         found[few] = block(x[few])
         return found
 
-    return conjugate_gradients(moved, nearly, down, INNER)
+    return nearly
+
+
+def _as_if_independent(basis: Basis, index: Ints, p: Floats, penalty: Floats) -> Solve:
+    """Undoes covariances and penalty as they would be if columns were independent."""
+    turn, among, whole = basis.orthonormal(p), np.zeros(basis.cells), np.zeros(basis.cells)
+    among[index], whole[index] = 1, penalty
+    scale = among / (1 + turn.squares(whole))
+
+    def nearly(x: Floats) -> Floats:
+        whole[index] = x
+        return np.asarray(turn.back(scale * turn.to(whole))[index])
+
+    return nearly
 
 
 def _solve(products: Floats, means: Floats, penalty: Floats) -> Solve:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
+RARE = 1e-6  # part of the rows that a cell of a column is taken to have at least
 TOGETHER = 32  # cells of neighbouring axes that are turned by one product of matrices
 
 
@@ -42,7 +43,9 @@ class Basis:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes, self.cells = tuple(sizes), math.prod(sizes)
-        self._blocks = [reduce(_product, map(contrasts, some)) for some in _neighbours(self.sizes)]
+        self._blocks = [
+            reduce(_product, [contrasts(self.sizes[axis]) for axis in some]) for some in _axes(self.sizes)
+        ]
 
     def means(self, p: Floats) -> Floats:
         """The mean of every function under a distribution over all cells."""
@@ -51,6 +54,16 @@ class Basis:
     def values(self, weights: Floats) -> Floats:
         """The sum of all functions, each with its weight, in every cell."""
         return _turned(weights, self._blocks)
+
+    def orthonormal(self, p: Floats) -> Orthonormal:
+        """Functions that would be orthonormal if the columns of a distribution were independent."""
+        table, several = p.reshape(self.sizes), range(len(self.sizes))
+        turns = []
+        for axis, size in enumerate(self.sizes):
+            own = np.maximum(table.sum(axis=tuple(a for a in several if a != axis)), RARE)
+            functions = contrasts(size)
+            turns.append(np.linalg.inv(np.linalg.cholesky((functions * (own / own.sum())) @ functions.T)))
+        return Orthonormal([reduce(_product, [turns[axis] for axis in some]) for some in _axes(self.sizes)])
 
     def residual(self, axes: Sequence[int]) -> Ints:
         """The numbers of the functions that have contrasts of just these axes, row-major."""
@@ -76,6 +89,25 @@ class Basis:
         return found
 
 
+class Orthonormal:
+    """Other functions, each a sum of those of the basis; by blocks of axes."""
+
+    def __init__(self, blocks: Sequence[Floats]) -> None:
+        self._blocks = blocks
+
+    def to(self, means: Floats) -> Floats:
+        """The means of these functions, by those of the basis."""
+        return _turned(means, [block.T for block in self._blocks])
+
+    def back(self, weights: Floats) -> Floats:
+        """The weights of the basis that make the same sum as weights of these functions."""
+        return _turned(weights, self._blocks)
+
+    def squares(self, variances: Floats) -> Floats:
+        """The variances of their means, of independent noise in the means of the basis."""
+        return _turned(variances, [block.T**2 for block in self._blocks])
+
+
 def parts(table: Floats) -> dict[tuple[int, ...], Floats]:
     """The means of the functions of each residual of a table of parts of 1, by its axes; row-major.
 
@@ -96,14 +128,14 @@ def _product(one: Floats, other: Floats) -> Floats:
     return np.asarray(np.kron(one, other))
 
 
-def _neighbours(sizes: Sequence[int]) -> list[list[int]]:
+def _axes(sizes: Sequence[int]) -> list[list[int]]:
     """Axes in their order, those side by side together as long as their cells are few."""
     groups: list[list[int]] = []
-    for size in sizes:
-        if groups and math.prod(groups[-1]) * size <= TOGETHER:
-            groups[-1].append(size)
+    for axis, size in enumerate(sizes):
+        if groups and math.prod(sizes[a] for a in groups[-1]) * size <= TOGETHER:
+            groups[-1].append(axis)
         else:
-            groups.append([size])
+            groups.append([axis])
     return groups
 
 

@@ -29,7 +29,10 @@ def _seconds(spec: Spec, rows: int, one: Imagined) -> float:
 
 
 def size(spec: Spec, rows: int, found: Iterable[Imagined]) -> float:
-    """The process, batches of rows, a copy of the largest round's cells for each worker, and a row's leaf."""
+    """The process, batches of rows, a copy of the largest round's cells for each worker, a row's leaf, and
+    what the model held."""
+    found = list(found)
     cells = max(sum(summed_cells(charge.question, spec.domain) for charge in one.bill) for one in found)
     batches = 8 * min(rows, BATCH) * len(spec.domain.columns) * (WORKERS + 1)
-    return START_BYTES + batches + 8 * cells * (WORKERS + 2) + 8 * (spec.rows or rows)
+    held = max(one.model.held for one in found)
+    return START_BYTES + batches + 8 * (cells * (WORKERS + 2) + held + (spec.rows or rows))

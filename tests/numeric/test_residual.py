@@ -26,6 +26,18 @@ def test_means_and_values_are_what_all_functions_written_down_give(sizes):
     assert np.allclose(basis.values(x), functions.T @ x)
 
 
+def test_orthonormal_functions_are_so_where_columns_are_independent():
+    rng, sizes = np.random.default_rng(2), (3, 2, 4)
+    p = reduce(np.multiply.outer, [rng.dirichlet(np.ones(k)) for k in sizes]).ravel()
+    basis, some = Basis(sizes), rng.normal(size=(2, 24))
+    turn = basis.orthonormal(p)
+    assert np.allclose(turn.to(basis.means(p)), np.eye(24)[0])
+    one, other = (basis.values(turn.back(weights)) for weights in some)
+    assert np.isclose((p * one * other).sum(), some[0] @ some[1])
+    sums = np.diag(some[0]) @ [turn.to(row) for row in np.eye(24)]
+    assert np.allclose(turn.squares(some[0] ** 2), (sums**2).sum(axis=0))
+
+
 def test_a_residual_is_all_that_a_table_has_beyond_its_parts():
     rng = np.random.default_rng(1)
     p = rng.random((3, 2, 4))

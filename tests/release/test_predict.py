@@ -202,3 +202,9 @@ def test_plan_and_check_read_no_data(dpsynth, people, tmp_path):
     assert planned.json["predicted_error"]["high"] <= 0.6
     assert planned.json["reference"] == "family"
     assert planned.json["epsilon"] == planned.json["tried"][-1]["epsilon"]
+
+
+def test_memory_has_what_a_model_of_every_combination_holds():
+    bits = {f"b{i}": {"type": "boolean"} for i in range(18)}
+    joint, plain = (predict(spec_of(name, bits), 3000, runs=0)[0] for name in ("joint", "marginals"))
+    assert joint.bytes - plain.bytes > 8 * 8 * 2**18

@@ -8,7 +8,8 @@ whichever is worth more. Of columns of two values only what their sums leave ope
 (`characters.py`). Every estimate goes from what the model expects to what was counted as far as its noise
 allows. Rows are drawn column by column (`chain.py`). As epsilon grows more tables are counted, and finer
 ones; what needs tables of four columns and more (five of two values) stays out of reach. Where columns have
-few combinations in all there is one model of all of them instead (`cube.py`).
+few combinations in all there is one model of all of them instead (`cube.py`), or, where noise is next to
+nothing, their counts (`whole.py`).
 
     ladder       a column at several resolutions        choice      which tables, and how fine
     frame        all columns, masses, rules             estimates   from noisy tables
@@ -17,7 +18,8 @@ few combinations in all there is one model of all of them instead (`cube.py`).
     survey       questions about tables                 rows        blocks of rows
     missing      values that are missing together       fused, feedback   how a block is drawn
     cube         every combination in one model         cube_plan   what is asked for it
-    residuals    what answers say of them
+    residuals    what answers say of them               cube_rows   rows of it
+    whole        every combination, counted
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import marginals
-from dpsynth_cli.mechanisms.joint import choice, cube
+from dpsynth_cli.mechanisms.joint import choice, cube, whole
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
@@ -72,6 +74,9 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, rest = sizes_and_rest(ask, omega, split)
     rules = Rules(omega)
     weights = weights_of(split, few_rows(ask, omega, sizes))
+    model = whole.run(ask, omega, sizes, rest, rules)
+    if model is not None:
+        return model
     if cube.takes(omega):
         model = cube.run(ask, omega, sizes, rest, weights, rules)
         if model is not None:

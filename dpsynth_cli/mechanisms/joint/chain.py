@@ -4,7 +4,7 @@ A column's distribution in a row begins with its link, the finest table it has w
 has a factor for each other table of it with earlier columns (`numeric/conditional.py`). It is drawn in cells
 of its working level, then the finest cell is drawn, given the link again. What comes later depends on cells
 as they are then, so links stay exact. Many rows are drawn block by block, and a block's columns in turns
-(`feedback.py`).
+(`feedback.py`); few rows are settled (`numeric/settled.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from dpsynth_cli.mechanisms.joint.feedback import Feedback
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.steps import Rows, Step, step_of
-from dpsynth_cli.numeric.conditional import Target, added, fitted, normalise, picked
+from dpsynth_cli.numeric.conditional import Target, added, fitted, normalise, picked, products
+from dpsynth_cli.numeric.settled import settled
 from dpsynth_cli.numeric.systematic import chosen, even, within
 from dpsynth_cli.questions import Floats, Ints
 
 PASSES = 6  # of proportional fitting
 FUSED = 2**14  # numbers in a table of several factors, at most;
 ALL_FUSED = 2**22  # and times the factors of a model
+UNLIKELY = 1e-9  # of what is likeliest; less, and few rows are not moved there
+WIDE = 2**10  # cells; more, and rows are not moved between them
 
 
 class Chain:
@@ -87,28 +90,33 @@ class Chain:
         rng: np.random.Generator,
         known: Mapping[int, Ints] | None = None,
         turns: int = 1,
+        few: bool = False,
     ) -> Ints:
         """New rows of these classes: the finest cell of each column (columns x rows). Each column is drawn in
         so many turns, every `turns`-th row at a time, and what rows have too many of goes by `feedback` from
         one to the next; not where they are drawn given cells that are `known`: such rows are not like all
-        others."""
+        others. Where rows are `few`, they are settled then (`numeric/settled.py`)."""
         rows = Rows(self.frame, classes)
         for j, cells in (known or {}).items():
             rows.cells[j] = cells
-        turn = np.arange(len(classes)) % turns
         for step, own in zip(self.steps, feedback, strict=True):
-            indices = [rows.index(table.others, table.levels) for table in own.tables]
+            begin = own.products() if few else []
+            indices = [rows.index(table.others, table.levels) for table in own.tables] or [classes]
             never = [((~one).astype(np.float32), rows.cells[other]) for other, one in self._never(step)]
+            v = np.empty(len(classes), np.int64)
+            turn = np.arange(len(classes)) % turns
             key = rows.index(step.factors[-1].others, step.factors[-1].levels) if step.linked else classes
             u = even([key, turn], rng)
-            v = np.empty(len(classes), np.int64)
             for some in (slice(at, None, turns) for at in range(min(turns, len(classes)))):
-                first, *more = zip(own.products(), indices or [classes], strict=True)
+                first, *more = zip(own.products(), indices, strict=True)
                 each = [first, *never, *more]  # the first is kept where all together leave a row nothing
                 v[some] = picked([table for table, _ in each], [index[some] for _, index in each], u[some])
                 if known is None:
                     own.seen(classes[some], [index[some] for index in indices], v[some])
-            rows.cells[step.column] = self._finest(step, v, rows, rng)
+            if few:
+                there = products([*zip(begin, indices, strict=True), *never])
+                v = settled(v, self._targets(step, rows), there > UNLIKELY, rng)
+            rows.cells[step.column] = self._finest(step, v, rows, rng, few)
         return rows.cells
 
     def _last(self, columns: Sequence[int]) -> int:
@@ -139,12 +147,34 @@ class Chain:
         scale = self.frame.totals / np.maximum(sums, 1e-9)
         return np.asarray(np.moveaxis(table, -1, at + 1) * scale.reshape(-1, *[1] * len(columns)))
 
-    def _finest(self, step: Step, v: Ints, rows: Rows, rng: np.random.Generator) -> Ints:
+    def _targets(self, step: Step, rows: Rows) -> list[Target]:
+        """The column itself and all its tables, by the rows that are there."""
+        own = Target(rows.classes, np.arange(step.start.shape[1]), step.start)
+        factors = [Target(rows.index(one.others, one.levels), one.group, one.counts) for one in step.factors]
+        return [own, *factors]
+
+    def _finest(self, step: Step, v: Ints, rows: Rows, rng: np.random.Generator, few: bool = False) -> Ints:
         """The finest cell of each row inside its cell, given the link."""
         ladder, level, link = self.frame.ladders[step.column], step.level, step.link
         if link is not None:
-            v = within(link.counts, rows.index(link.others, link.levels), link.group, v, rng)
-            level = step.link_level
+            level, masses = step.link_level, ladder.masses(step.link_level, self.frame.masses[step.column])
+            tables = [(rows.index(link.others, link.levels), link.counts), (rows.classes, masses)]
+            v = _inside(link.group, v, tables, rng, few)
         if level == ladder.top:
             return v
-        return within(self.frame.masses[step.column], rows.classes, ladder.levels[level], v, rng)
+        return _inside(ladder.levels[level], v, [(rows.classes, self.frame.masses[step.column])], rng, few)
+
+
+def _inside(
+    group: Ints, v: Ints, tables: Sequence[tuple[Ints, Floats]], rng: np.random.Generator, few: bool
+) -> Ints:
+    """A finer cell for each row inside its cell, by the first of these tables, each with the row's place in
+    it; where rows are few, as near to all of them as can be."""
+    index, weights = tables[0]
+    found = within(weights, index, group, v, rng)
+    if not few or len(group) > WIDE:
+        return found
+    allowed = (group == v[:, None]) & (weights > 0).take(index, axis=0)
+    allowed[np.arange(len(v)), found] = True
+    targets = [Target(index, np.arange(len(group)), counts) for index, counts in tables]
+    return settled(found, targets, allowed, rng)

@@ -11,7 +11,7 @@ like any other here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms.joint.choice import LINKED, NOISE
 from dpsynth_cli.mechanisms.joint.cube_plan import Tables, plan
+from dpsynth_cli.mechanisms.joint.cube_rows import drawing
 from dpsynth_cli.mechanisms.joint.residuals import Axes, Known
 from dpsynth_cli.mechanisms.joint.survey import gaps_of, is_gaussian
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.loglinear import DIRECT, fitted
-from dpsynth_cli.numeric.ratios import decided
+from dpsynth_cli.numeric.ratios import decided, shrunk
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.numeric.selection import weight_power, worth_counting
-from dpsynth_cli.numeric.systematic import GOLDEN
-from dpsynth_cli.questions import Ask, Block, CellCounts, Cells, Floats, Model, Question, Total
+from dpsynth_cli.questions import Ask, CellCounts, Cells, Floats, Model, Question, Total
 from dpsynth_cli.shares import divide
 
 MOST_CELLS = 2**23  # if all columns have two values, which is solved faster
@@ -40,8 +40,8 @@ MOST_OTHERS = 2**18
 MOST_CODES = 24  # of a column
 STEPS = {1: "columns", 2: "links", 3: "pairs", 4: "pairs"}
 TABLES = 4000  # of so many columns, at most
+HELD = 10  # numbers a cell, while the model is fitted
 LIGHT = 1e-4  # part of the rows that a cell of a column has at least, where a fit begins
-BLOCK = 2**16  # rows
 
 
 def takes(omega: Domain) -> bool:
@@ -58,7 +58,7 @@ class Cube:
         self.columns = list(omega)
         self.tables = Tables(self.columns)
         self.known = Known(Basis([column.codes for column in self.columns]))
-        self.never = _impossible(omega, rules)
+        self.never = impossible(omega, rules)
         self.theta: dict[Axes, Floats] = {}
         self.decided: list[Axes] = []  # pairs of which the first column decides the second
 
@@ -111,13 +111,19 @@ class Cube:
         return [axes for axes, own in zip(pairs, chosen, strict=True) if own]
 
     def settle(self, pairs: Sequence[Axes]) -> None:
-        """Where one column of a pair decides the other, no row is in any other cell."""
-        shape = self.known.basis.sizes
+        """No row is in the empty cells of a pair whose table is mostly empty, or where one column decides the
+        other."""
+        shape, masses = self.known.basis.sizes, self.masses()
         for i, j in pairs:
             counts, variance = self.known.table((i, j))
             found = {(i, j): decided(counts, variance), (j, i): decided(counts.T, variance).T}
             self.decided += [pair for pair, empty in found.items() if empty.any()]
-            empty = found[i, j] | found[j, i]
+            one, other = (self.known.rows * masses[at] for at in (i, j))
+            expected, most = np.multiply.outer(one, other) / self.known.rows, np.minimum.outer(one, other)
+            parts = (counts.ravel(), variance, expected.ravel(), most.ravel())
+            none = np.asarray(shrunk(*parts, zeros=True).reshape(counts.shape) <= 0)
+            none &= ~none.all(axis=0) & ~none.all(axis=1, keepdims=True)
+            empty = found[i, j] | found[j, i] | none
             if empty.any():
                 never = np.zeros(shape, bool) if self.never is None else self.never.reshape(shape)
                 never = never | empty.reshape([shape[at] if at in (i, j) else 1 for at in range(len(shape))])
@@ -154,7 +160,7 @@ def run(
     would hide every pair."""
     cube = Cube(omega, rules)
     tables, known = cube.tables, cube.known
-    planned = plan(ask, tables, rest, weights, _at_least(sizes), cube.most(), not omega.rows_public)
+    planned = plan(ask, tables, rest, weights, at_least(sizes), cube.most(), not omega.rows_public)
     if planned is None:
         return None
     _know_rows(ask, omega, sizes, known, planned.rows)
@@ -176,7 +182,7 @@ def run(
     return _model(cube, p)
 
 
-def _at_least(sizes: Sizes) -> float:
+def at_least(sizes: Sizes) -> float:
     """Rows that there are, but for noise; a public hint is taken as it is."""
     noise = 0.0 if math.isinf(sizes.variance) else math.sqrt(sizes.variance * len(sizes.rows))
     return max(1.0, sizes.total - noise)
@@ -194,7 +200,7 @@ def _know_rows(ask: Ask, omega: Domain, sizes: Sizes, known: Known, share: Fract
         known.add((), again.values.astype(np.float64), again.sd**2)
 
 
-def _impossible(omega: Domain, rules: Rules) -> NDArray[np.bool_] | None:
+def impossible(omega: Domain, rules: Rules) -> NDArray[np.bool_] | None:
     """The cells that a rule forbids; nothing without rules."""
     if not rules:
         return None
@@ -217,22 +223,4 @@ def _model(cube: Cube, p: Floats) -> Model:
     strongest = cube.strongest([axes for axes in cube.theta if len(axes) == 2], 10)
     facts["strongest_pairs"] = [[names[j] for j in axes] for axes in strongest]
     facts["decides"] = [[names[j] for j in axes] for axes in cube.decided]
-    return Model(round(cube.known.rows), _drawing(cube, p), (), facts)
-
-
-def _drawing(cube: Cube, p: Floats) -> Callable[[int, np.random.Generator], Iterator[Block]]:
-    """Rows at even distances along the cells; those of a block are between those of the blocks before."""
-    upto = np.cumsum(p)
-    upto /= upto[-1]
-    last = int(np.flatnonzero(p)[-1])
-
-    def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
-        start = rng.random()
-        for number, at in enumerate(range(0, rows, BLOCK)):
-            many = min(BLOCK, rows - at)
-            points = (np.arange(many) + (start + number * GOLDEN) % 1.0) / many
-            cells = np.minimum(np.searchsorted(upto, points, side="right"), last)
-            codes = np.unravel_index(rng.permutation(cells), cube.known.basis.sizes)
-            yield {column.name: code for column, code in zip(cube.columns, codes, strict=True)}
-
-    return draw
+    return Model(round(cube.known.rows), drawing(cube.columns, p), (), facts, held=HELD * len(p))

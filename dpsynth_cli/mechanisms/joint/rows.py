@@ -17,6 +17,7 @@ from dpsynth_cli.questions import Block, Ints
 BLOCK = 2**16  # rows, at most
 TURNS = 16  # in which the columns of an output are drawn, if each has
 LEAST = 2**6  # rows
+FEW = 2**13  # rows of an output that are settled
 
 
 def drawing(
@@ -31,7 +32,7 @@ def drawing(
         turns = max(1, min(TURNS, rows // LEAST) * min(BLOCK, rows) // rows)
         for counts in portions(whole(frame.totals, rows, rng), rng, BLOCK):
             classes = classes_of(counts)
-            cells = chain.draw(classes, feedback, rng, turns=turns)
+            cells = chain.draw(classes, feedback, rng, turns=turns, few=rows <= FEW)
             cells = without_impossible(frame, omega, rules, classes, cells, rng)
             yield _block(omega, frame, classes, cells, rng)
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms import joint
-from dpsynth_cli.mechanisms.joint import cube
+from dpsynth_cli.mechanisms.joint import cube, cube_rows, whole
 from dpsynth_cli.mechanisms.joint.residuals import Known, association
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.relations.impossible import in_codes
@@ -19,6 +19,12 @@ BITS = tuple(Column(f"b{i}", "nominal", categories=("no", "yes")) for i in range
 KIND = Column("kind", "nominal", categories=("p", "q", "r"), nullable=True)
 LEVEL = Column("level", "ordinal", categories=tuple("uvwxy"))
 STAGES = dict(joint.MECHANISM.stages)
+
+
+@pytest.fixture(autouse=True)
+def no_whole_table(monkeypatch):
+    """At large epsilon, too."""
+    monkeypatch.setattr(whole, "MOST_CELLS", 0)
 
 
 def bits(rows=8000):
@@ -107,8 +113,28 @@ def test_what_rules_forbid_never_appears(strata, epsilon):
     assert not ((made["b0"] == 1) & (made["b1"] == 0)).any()
 
 
+def test_few_rows_are_as_near_to_small_tables_as_whole_rows_can_be():
+    """Most cells are due less than half a row; even draws along them leave pairs off by more."""
+    rng = np.random.default_rng(2)
+    sizes = (5, 4, 6, 5, 3)
+    columns = [Column(f"c{i}", "ordinal", categories=tuple("abcdef"[:k])) for i, k in enumerate(sizes)]
+    p = rng.random(sizes) ** 3 * rng.random(sizes[:2])[..., None, None, None]
+    p /= p.sum()
+    found = {}
+    for few in (0, 400):
+        (block,) = cube_rows.drawing(columns, p.ravel(), few)(400, np.random.default_rng(3))
+        made = np.zeros(sizes)
+        np.add.at(made, tuple(block.values()), 1 / 400)
+        assert not made[p == 0].any()
+        for k in (1, 2):
+            away = [np.abs((made - p).sum(axis=some)).sum() / 2 for some in combinations(range(5), 5 - k)]
+            found[few, k] = np.mean(away)
+    assert found[400, 1] < 0.004
+    assert found[400, 2] < 0.6 * found[0, 2] < 0.03
+
+
 def test_blocks_of_rows_are_even_together(monkeypatch):
-    monkeypatch.setattr(cube, "BLOCK", 500)
+    monkeypatch.setattr(cube_rows, "BLOCK", 500)
     codes, omega = bits(), Domain(BITS)
     _, made, _ = release(codes, omega, 50.0, rows=7777)
     assert len(made["b0"]) == 7777
@@ -152,6 +178,25 @@ def test_a_column_that_another_decides_stays_decided(epsilon):
     assert ["school", "years"] in model.facts["decides"]
     assert (np.unique(np.stack([made["school"], made["years"]]), axis=1).shape[1]) == 12
     assert error(omega, codes, made, 3) < 0.05
+
+
+def test_empty_cells_of_a_mostly_empty_table_stay_empty(monkeypatch):
+    """Also where it is not told that one column decides the other."""
+    monkeypatch.setattr(cube, "decided", lambda counts, variance: np.zeros(counts.shape, bool))
+    rng = np.random.default_rng(9)
+    columns = [
+        Column(n, "nominal", categories=tuple("abcdefghijklmno"[:k]))
+        for n, k in (("a", 13), ("b", 5), ("c", 4))
+    ]
+    p = 1 / np.arange(1, 14) ** 1.2
+    a = rng.choice(13, 20_000, p=p / p.sum())
+    b = np.arange(13) * 3 % 5
+    codes = {"a": a, "b": b[a], "c": np.where(rng.random(20_000) < 0.6, b[a] % 4, rng.integers(0, 4, 20_000))}
+    wrong = []
+    for _ in range(3):
+        _, made, _ = release(codes, Domain(tuple(columns)), 0.3)
+        wrong.append((b[made["a"]] != made["b"]).mean())
+    assert np.mean(wrong) < 0.003
 
 
 def test_no_column_is_decided_where_one_row_in_ten_differs():

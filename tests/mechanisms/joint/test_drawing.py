@@ -131,6 +131,31 @@ def test_differences_fall_as_rows_not_as_their_root(chain, monkeypatch):
     assert many < without / 1.5
 
 
+def test_few_rows_have_less_than_the_noise_of_drawing(chain):
+    """120 rows: most cells of a pair of columns are due two rows or fewer."""
+    _, tables, _ = counted()
+    classes = np.repeat([0, 1], 60)
+    off = {False: 0.0, True: 0.0}
+    for few in off:
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            cells = chain.draw(classes, chain.feedback(), rng, few=few)
+            off[few] += away(chain, tables, classes, cells)
+    assert off[True] < 0.75 * off[False]
+
+
+def test_few_rows_never_have_what_no_row_of_a_table_has(chain):
+    frame, tables, order = counted()
+    never = np.zeros((6, 6), bool)
+    never[2:4, 1] = True
+    pair = next(own for own in tables if own.columns == (0, 1))
+    pair.counts[:, never] = 0.0
+    small = Chain(frame, tables, order, np.repeat([0, 1], 2048), np.random.default_rng(1))
+    for seed in range(5):
+        cells = small.draw(np.repeat([0, 1], 100), small.feedback(), np.random.default_rng(seed), few=True)
+        assert not never[cells[0], cells[1]].any()
+
+
 def test_the_same_seed_gives_the_same_rows_and_blocks_differ(chain):
     first, again = (drawn(chain, 2, 1000, 5)[1] for _ in range(2))
     assert np.array_equal(first, again)

@@ -183,7 +183,7 @@ def test_one_column_is_released_too(columns):
 
 
 def test_more_rows_than_a_block_are_drawn_alike_and_do_not_repeat(monkeypatch):
-    monkeypatch.setattr(rows, "MOST", 2000)
+    monkeypatch.setattr(rows, "BLOCK", 2000)
     omega = Domain(ALL, strata="label")
     codes = table(12_000)
     _, made, _ = release(codes, omega, 3.0, rows=7001)
