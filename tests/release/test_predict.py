@@ -79,9 +79,9 @@ def test_the_range_is_that_of_the_tables_with_a_margin_and_names_the_worst():
     for name, found in prediction.errors.items():
         means = {table: errors[name] for table, errors in prediction.by_table.items()}
         assert found.low < min(means.values()) <= found.typical <= max(means.values()) < found.high
-    worst = prediction.errors["tvd2"].worst
     means = {table: errors["tvd2"] for table, errors in prediction.by_table.items()}
-    assert means[worst] > 0.8 * max(means.values()) > means["even"]  # the worst of single runs, not of means
+    assert max(means, key=means.__getitem__) == "spiky"
+    assert prediction.errors["tvd2"].worst in ("spiky", "sparse")  # that of single runs, which can be sparse
 
 
 def test_an_error_that_some_tables_lack_is_the_range_of_those_that_have_it():
