@@ -52,8 +52,8 @@ def release(
     with closing(open_scan(spec.input, spec.domain.columns, spec.csv)) as scan:
         refuse_junk(spec, scan)
         release_id = secrets.token_hex(16)
-        entry = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
-        with refunding(spec, ledger, release_id):
+        with refunding(spec, ledger, release_id, reserving=True):
+            entry = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
             ledger.drawn(release_id)
             progress("reading", 0, scan.size)
             counted = Problems.of(column.name for column in spec.domain)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dpsynth_cli import disk
@@ -46,34 +47,24 @@ class Journal:
         self._noted = self._last_note()
 
     @classmethod
-    def begin(cls, spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
-        """Charge a new release. A failure here leaves nothing charged."""
-        release_id = secrets.token_hex(16)
-        path = files.partial(release_id)
-        try:
-            with refunding(spec, ledger, release_id, reserving=True):
-                reservation = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
-                header = {
-                    "dpsynth_transcript": VERSION,
-                    "release": about(spec, release_id),
-                    "spec": public_document(spec.effective),
-                    "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
-                    "ledger": {
-                        "dataset": spec.privacy.dataset,
-                        "hash": reservation.hash,
-                        "charged": str(reservation.charged),
-                        "conversion": reservation.conversion,
-                    },
-                }
-                with closing_on_failure(
-                    PartialTranscript.create(path, header, request.private(spec) | _unit_key(spec))
-                ) as made:
-                    return cls(spec.privacy.dataset, ledger, made)
-        except BaseException:
-            with suppress(DpsynthError):
-                if ledger.state(release_id) == "aborted":  # it was given back
-                    disk.remove(path)
-            raise
+    def begin(cls, spec: Spec, files: Files, ledger: Ledger, request: Request, release_id: str) -> Journal:
+        """Charge a new release: inside `refunding`, which gives the charge back if anything stops it."""
+        reservation = ledger.reserve(spec.privacy.dataset, release_id, spec.name, cost_of(spec))
+        header = {
+            "dpsynth_transcript": VERSION,
+            "release": about(spec, release_id),
+            "spec": public_document(spec.effective),
+            "sampling_seed": secrets.randbits(63) if spec.seed is None else spec.seed,
+            "ledger": {
+                "dataset": spec.privacy.dataset,
+                "hash": reservation.hash,
+                "charged": str(reservation.charged),
+                "conversion": reservation.conversion,
+            },
+        }
+        private = request.private(spec) | _unit_key(spec)
+        with closing_on_failure(PartialTranscript.create(files.partial(release_id), header, private)) as made:
+            return cls(spec.privacy.dataset, ledger, made)
 
     @classmethod
     def going_on(cls, spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal | None:
@@ -200,11 +191,13 @@ def closing_on_failure(opened: Closable) -> Iterator[Closable]:
 
 @contextmanager
 def refunding(
-    spec: Spec, ledger: Ledger, release_id: str, journal: Journal | None = None, reserving: bool = False
+    spec: Spec, ledger: Ledger, release_id: str, partial: Path | None = None, reserving: bool = False
 ) -> Iterator[None]:
-    """Give the charge back if it fails before a row is read; else say that it is spent.
+    """Give the charge back if it fails before a row is read, and remove the unfinished copy; else say that it
+    is spent.
 
-    With `reserving` the charge itself is made inside: what the ledger refuses, it has said.
+    With `reserving` the charge itself is made inside, so that there is no moment between the two: what the
+    ledger refuses, it has said.
     """
     try:
         yield
@@ -228,8 +221,8 @@ def refunding(
             raise
         if state == "reserved":
             ledger.abort(release_id, type(failure).__name__)
-            if journal is not None:
-                journal.remove()
+            if partial is not None:
+                disk.remove(partial)
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
                 error.cost, finish = _spent(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -70,15 +71,15 @@ def release(
     if journal is not None:
         with closing_on_failure(journal):  # --resume names the one that is meant
             check_free(files, request.replace or request.resume, journal.release_id)
-        request.say(
-            f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing is "
-            "charged."
-        )
         with (
+            refunding(spec, ledger, journal.release_id, files.partial(journal.release_id)),
             closing(journal),
-            refunding(spec, ledger, journal.release_id, journal),
             closing(Inputs.of(spec)) as inputs,
         ):
+            request.say(
+                f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing "
+                "is charged."
+            )
             inputs.check(engine)
             receipt = _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
             return replace(receipt, continued=True)
@@ -87,9 +88,10 @@ def release(
         inputs.check(engine)
         for name, own in each_table(spec).items():
             refuse_junk(own, inputs.scans[name])
+        release_id = secrets.token_hex(16)
         with (
-            closing(_begun(spec, files, ledger, request)) as journal,
-            refunding(spec, ledger, journal.release_id, journal),
+            refunding(spec, ledger, release_id, files.partial(release_id), reserving=True),
+            closing(_begun(spec, files, ledger, request, release_id)) as journal,
         ):
             return _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
 
@@ -121,12 +123,12 @@ class Inputs:
             scan.close()
 
 
-def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request) -> Journal:
+def _begun(spec: Spec, files: Files, ledger: Ledger, request: Request, release_id: str) -> Journal:
     """Charge it, unless another process has begun, or finished, the same release meanwhile."""
     with files.locked():
         refuse_begun(spec, files, ledger, request)
         check_free(files, request.replace)
-        return Journal.begin(spec, files, ledger, request)
+        return Journal.begin(spec, files, ledger, request, release_id)
 
 
 def _check_whole(spec: Spec) -> None:

@@ -2,13 +2,15 @@
 
     python -m tests.whole.stricken < jobs.json > outcomes.json
 
-A job is {"folder": ..., "words": [...], "fault": NAME, "at": NUMBER}. Each runs in its folder, with the
-ledger there, in a forked child of one process that has everything imported.
+A job is {"folder": ..., "words": [...], "fault": NAME, "at": NUMBER}, and may have "after": the name of a
+function from whose first return on steps are counted, those of context managers too. Each runs in its folder,
+with the ledger there, in a forked child of one process that has everything imported.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import resource
@@ -41,17 +43,19 @@ def struck(jobs: list[dict]) -> list[tuple[int, str]]:
     return [tuple(each) for each in json.loads(ran.stdout)]
 
 
-def calls_until(at: int, number: int) -> None:
-    """Send this process a signal at its so-many-th call or return inside the package."""
-    left = at
+def calls_until(at: int, number: int, after: str = "") -> None:
+    """Send this process a signal at its so-many-th call or return inside the package, or after a function."""
+    left, begun = at, not after
 
     def count(frame, event, arg):
-        nonlocal left
-        if frame.f_code.co_filename.startswith(PACKAGE):
+        nonlocal left, begun
+        own = frame.f_code.co_filename.startswith(PACKAGE)
+        if begun and (own or (after and frame.f_code.co_filename == contextlib.__file__)):
             left -= 1
             if left == 0:
-                os.write(2, STRUCK.encode())
+                os.write(2, f"at {event} of {frame.f_code.co_name} {STRUCK}".encode())
                 os.kill(os.getpid(), number)
+        begun = begun or (own and event == "return" and frame.f_code.co_name == after)
 
     sys.setprofile(count)
 
@@ -68,11 +72,11 @@ def counting() -> None:
     atexit.register(lambda: print(f"calls: {seen}"))
 
 
-def strike(fault: str, at: int) -> None:
+def strike(fault: str, at: int, after: str = "") -> None:
     if fault == "kill":
         calls_until(at, signal.SIGKILL)
     elif fault == "term":
-        calls_until(at, signal.SIGTERM)
+        calls_until(at, signal.SIGTERM, after)
     elif fault == "count":
         counting()
     elif fault == "disk":  # no file may grow beyond so many bytes: the kernel refuses the write
@@ -92,7 +96,7 @@ def child(job: dict) -> None:
     os.chdir(job["folder"])
     os.environ["DPSYNTH_LEDGER"] = str(Path(job["folder"]) / "ledger.sqlite")
     sys.argv = ["dpsynth", *job["words"]]
-    strike(job["fault"], job["at"])
+    strike(job["fault"], job["at"], job.get("after", ""))
     run()
 
 

@@ -8,8 +8,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -21,7 +19,6 @@ import dpsynth_cli.release.table as releases
 from dpsynth_cli import disk
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.transcript import load
-from dpsynth_cli.trusted.ledger import sqlite_file
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.stricken import STRUCK, struck
 
@@ -118,61 +115,6 @@ def struck_anywhere(dpsynth, people, tmp_path, monkeypatch, fault: str, count: i
             assert "was spent" in said, where
         check_whole(folder)
         check_mended(dpsynth, monkeypatch, folder)
-
-
-def test_stopped_while_the_ledger_is_made(dpsynth, people, tmp_path, monkeypatch):
-    """The file is there, and no ledger in it yet: interrupted and nothing spent, not a missing ledger."""
-    spec = people("marginals", rows=40)
-
-    def stopped(db, *_):
-        raise SystemExit(143)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_file, "_check_format", stopped)
-        patch.setattr(Ledger, "reserve", lambda self, *_: self.create())
-        patch.setattr(Ledger, "state", lambda self, release: undone(self, release, patch))
-        ran = dpsynth("release", spec)
-    assert (ran.code, ran.err) == (143, "Error: interrupted.\nNothing was spent.\n")
-    assert (tmp_path / "ledger.sqlite").stat().st_size == 0
-    assert dpsynth("release", spec).code == 0
-
-
-def undone(ledger: Ledger, release: str, patch: pytest.MonkeyPatch) -> str | None:
-    patch.undo()
-    return ledger.state(release)
-
-
-@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
-def test_a_signal_during_a_clean_up_is_not_forgotten(signal, code):
-    """Raised in a destructor, Python drops it and goes on; we stop all the same, without a traceback."""
-    program = f"""
-import os, signal, sys, time
-from dpsynth_cli.cli import stopping
-class Object:
-    def __del__(self):
-        os.kill(os.getpid(), signal.{signal})
-stopping.watch()
-try:
-    Object()
-    time.sleep(20)
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
-    assert (ran.returncode, ran.stderr) == (code, "")
-
-
-def test_what_a_clean_up_says_is_not_shown():
-    program = """
-from dpsynth_cli.cli import stopping
-class Object:
-    def __del__(self):
-        raise ValueError("cell 4711")
-stopping.watch()
-Object()
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (ran.returncode, ran.stderr) == (0, "Warning: a clean-up failed: ValueError.\n")
 
 
 @pytest.mark.parametrize("fault", ["kill", "term"])

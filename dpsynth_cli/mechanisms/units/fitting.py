@@ -48,8 +48,9 @@ def fitted(
     if not len(codes[time.name]) or not heads.units[1:].any():
         return follow, heads
     follow = replace(follow, leads=_leads(links, near, codes, own))
-    pool = Pool(codes, own, time.name, follow.leads)
-    fit = _Fit(pool, follow, heads.by([link.axis for link in links if link.axis is not None]), near, far)
+    pool = Pool(codes, own, time.name, follow.leads, links)
+    heads = heads.by([link.axis for link in links if link.axis is not None])
+    fit = _Fit(pool, follow, heads, near, far, heads.places(pool.codes))
     for _ in range(ROUNDS):
         fit.round()
     able = [link.column for link in links if link.column.name in set(changed) - set(fixed)]
@@ -74,6 +75,7 @@ class _Fit:
     heads: Heads
     near: Mapping[str, Told]
     far: Mapping[str, Told]
+    places: Sequence[Ints]  # of the pool's rows on the axes of heads
     usual: dict[tuple[str, bool], Floats] = field(default_factory=dict)
 
     def walked(self, watched: Collection[str] | None = None) -> Walk:
@@ -81,9 +83,7 @@ class _Fit:
         rng = np.random.default_rng(1)
         changed = None if watched is None else {name: list[tuple[Ints, Ints]]() for name in watched}
         walk = Walk(self.pool, self.follow, rng, changed=changed)
-        walk.rows(
-            *self.heads.drawn(self.pool.codes, max(1, int(self.pool.rows / TRIED / self.heads.mean)), rng)
-        )
+        walk.rows(*self.heads.drawn(self.places, max(1, int(self.pool.rows / TRIED / self.heads.mean)), rng))
         return walk
 
     def round(self) -> None:
@@ -99,7 +99,7 @@ class _Fit:
                     weights += GENTLY * _step(wanted, seen[name, is_far]).ravel()
             if link.axis is not None:
                 have = walk.states[name] + 0.5
-                wants = np.bincount(link.states(self.pool.codes[name]), minlength=len(have)) + 0.5
+                wants = np.bincount(self.pool.states[name], minlength=len(have)) + 0.5
                 self.heads.weigh(link.axis, np.exp(_step(wants / wants.sum(), have / have.sum())))
 
 

@@ -39,16 +39,20 @@ class Heads:
         factor = self.factors[self.axes.index(axis)]
         factor *= ratio[:, None]
 
-    def weights(self, codes: Mapping[str, Ints]) -> Floats:
-        """Of each row, for each group of sizes."""
-        found = np.tile(self.units, (len(next(iter(codes.values()))), 1))
-        for axis, factor in zip(self.axes, self.factors, strict=True):
-            found *= factor[cells_of(axis, codes)]
+    def places(self, codes: Mapping[str, Ints]) -> list[Ints]:
+        """The cell of each row on every axis: found once for rows that are drawn from many times."""
+        return [cells_of(axis, codes) for axis in self.axes]
+
+    def weights(self, places: Sequence[Ints]) -> Floats:
+        """Of each group of sizes, for each row."""
+        found = np.tile(self.units[:, None], (1, len(places[0])))
+        for place, factor in zip(places, self.factors, strict=True):
+            found *= np.ascontiguousarray(factor.T).take(place, axis=1)
         return found
 
-    def drawn(self, codes: Mapping[str, Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    def drawn(self, places: Sequence[Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """So many units, in any order: the row that each begins with, and how many it has."""
-        upto = np.cumsum(self.weights(codes).T)  # even over sizes, and over rows next to each other
+        upto = np.cumsum(self.weights(places))  # even over sizes, and over rows next to each other
         at = (np.arange(count) + rng.random()) / max(1, count) * upto[-1]
         place = np.minimum(np.searchsorted(upto, at, side="right"), len(upto) - 1)
         group, row = np.divmod(place, len(upto) // len(self.units))

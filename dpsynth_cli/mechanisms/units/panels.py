@@ -82,7 +82,7 @@ def _drawing(model: Model, heads: Heads, follow: Follow, name: str) -> Callable[
             if count < _rows_to_choose_from(model):
                 others = list(model.draw(_rows_to_choose_from(model), np.random.default_rng(more)))
                 chosen_from = joined([block, *others])
-            pool = Pool(chosen_from, follow.own, follow.time.name, follow.leads)
+            pool = Pool(chosen_from, follow.own, follow.time.name, follow.leads, follow.links)
             for made, number in _units(pool, heads, follow, count, own):
                 yield made | {name: first + number}
                 first += int(number[-1]) + 1
@@ -94,9 +94,9 @@ def _units(
     pool: Pool, heads: Heads, follow: Follow, rows: int, rng: np.random.Generator
 ) -> Iterator[tuple[Block, Ints]]:
     """So many rows of units; the last may be cut off."""
-    mean = heads.mean
+    mean, places = heads.mean, heads.places(pool.codes)
     while rows > 0:
-        head, size = heads.drawn(pool.codes, max(1, int(rows / mean)), rng)
+        head, size = heads.drawn(places, max(1, int(rows / mean)), rng)
         made, number = Walk(pool, follow, rng).rows(head, size)
         kept = min(rows, len(number))
         yield {column: codes[:kept] for column, codes in made.items()}, number[:kept]

@@ -162,7 +162,7 @@ class Walk:
         score = self.rng.gumbel(size=found.shape)
         for link in self.follow.links:
             if link not in self.pool.leads:
-                weighed(link, link.states(self.pool.codes[link.column.name][found]), score)
+                weighed(link, self.pool.states[link.column.name].take(found), score)
         return np.asarray(found[np.arange(len(found)), score.argmax(axis=1)])
 
     def _see(self, link: Link, far: bool, before: Ints, codes: Ints) -> None:

@@ -16,10 +16,16 @@ WIDE = 2**31  # above every code
 
 
 class Pool:
-    """Rows sorted by the cell of their unit's columns, by the states of one lead after the other, by time."""
+    """Rows sorted by the cell of their unit's columns, by the states of one lead after the other, by time.
+    `states` has those of each row by the column of every link."""
 
     def __init__(
-        self, block: Mapping[str, Ints], own: Sequence[Column], time: str, leads: Sequence[Link]
+        self,
+        block: Mapping[str, Ints],
+        own: Sequence[Column],
+        time: str,
+        leads: Sequence[Link],
+        links: Sequence[Link],
     ) -> None:
         unit = unit_cells(block, own)
         self.leads, cell = tuple(leads), unit
@@ -37,12 +43,15 @@ class Pool:
         self.codes: Block = {name: np.asarray(codes)[order] for name, codes in block.items()}
         self.unit, self._key = unit[order], cell[order] * WIDE + self.codes[time]
         self.rows = len(order)
+        self.states = {link.column.name: link.states(self.codes[link.column.name]) for link in links}
+        cells = self.counts[-1].size if self.counts else int(cell.max(initial=0)) + 1
+        self._starts = np.searchsorted(cell[order], np.arange(cells + 1))
 
     def candidates(self, cell: Ints, time: Ints, rng: np.random.Generator) -> Ints:
         """The places of rows in each cell: those of that time, or where there are few of them next to it."""
         at = cell * WIDE + time
         low, high = np.searchsorted(self._key, at), np.searchsorted(self._key, at, side="right")
-        first, last = np.searchsorted(self._key, cell * WIDE), np.searchsorted(self._key, (cell + 1) * WIDE)
+        first, last = self._starts[cell], self._starts[cell + 1]
         few = high - low < CANDIDATES
         width = np.minimum(CANDIDATES, last - first)
         start = np.clip((low + high - width) // 2, first, last - width)

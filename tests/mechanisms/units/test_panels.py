@@ -240,14 +240,14 @@ def test_units_begin_where_their_table_says():
     axis = Bins("year", (0, 10, 20))
     table = np.array([[100, 0, 0, 0], [0, 0, 0, 100]])
     heads = heads_of([axis], [Answer(table.ravel(), (8,), "none", 0.0)], rows, (0, 1, 2, 3, 4))
-    row, size = heads.drawn(rows, 1000, np.random.default_rng(1))
+    row, size = heads.drawn(heads.places(rows), 1000, np.random.default_rng(1))
     assert np.array_equal(rows["year"][row] < 10, size == 1)
     assert abs(int((size == 1).sum()) - 500) <= 1
 
 
 def test_candidates_are_of_the_units_cell_and_near_in_time():
     rows = rows_of(20_000, np.random.default_rng(6))
-    pool = Pool(rows, [SEX], "year", [])
+    pool = Pool(rows, [SEX], "year", [], [])
     cell, time = np.repeat([0, 1], 50), np.tile(np.arange(50) % 20, 2)
     found = pool.candidates(cell, time, np.random.default_rng(0))
     assert found.shape == (100, CANDIDATES)
