@@ -122,6 +122,18 @@ def test_w1_in_the_plane_is_that_of_an_independent_solver(n, m, metric, nullable
         assert found == pytest.approx(exact, abs=1e-9)
 
 
+def test_the_plane_is_judged_by_the_distance_that_was_asked_for():
+    real, made = table(300, 0), table(300, 1)
+    found = {}
+    for metric in ("linf", "l2", "l1"):
+        wanted = Judged(("w1_2d",), references=(), distance=metric)
+        line = judge(real, made, MIXED, wanted)["metrics"]["w1_2d"]
+        found[metric] = line["synthetic"]
+        assert line["metric"] == metric
+        assert found[metric] == plane_w1(real, made, MIXED, metric)
+    assert found["linf"]["worst"] < found["l2"]["worst"] < found["l1"]["worst"]
+
+
 def test_sliced_w1_sees_what_columns_alone_do_not():
     real = table(400, 0)
     mixed = independent(real)
