@@ -1,8 +1,13 @@
-"""Which lattice psmm counts on: as fine as the spec asks, or as the number of rows allows; and what it "
-"takes."""
+"""Which lattice psmm counts on: as fine as the spec asks, or as the number of rows allows; what that takes.
+
+m = epsilon n / 8 cells, at most n. Along a line that is too many where there are many rows: noise moves mass
+sqrt(m) / (epsilon n) far, a cell is 1 / m long, and both are about least with m = (epsilon n)^(2/3). That is
+so for each of c categories with its part of the rows: together they have c^(1/3) (epsilon n)^(2/3) cells.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +30,8 @@ MOST_COLUMNS = 30  # numpy's arrays have 32 axes, or 64
 class Params:
     cells: int | None = parameter(
         None,
-        "at most so many cells (in each class); auto: epsilon n / 8",
+        "at most so many cells (in each class); auto: epsilon n / 8, with one ordered column at most about "
+        "(epsilon n)^(2/3)",
         low=1,
         auto=True,
     )
@@ -115,9 +121,13 @@ def largest(omega: Domain, metric: str, scales: tuple[Scale, ...]) -> Lattice:
     return divided(scales, most, metric)
 
 
-def lattice_for(omega: Domain, params: Params, m: float) -> Lattice:
+def lattice_for(omega: Domain, params: Params, epsilon: float, n: float) -> Lattice:
     scales = tuple(scales_of(omega, params))
     if params.cells:
         return divided(scales, params.cells, params.metric)
+    m = n * min(1.0, epsilon / 8)
+    lines = [s.values for s in scales if s.nominal]
+    if len(scales) - len(lines) == 1:
+        m = min(m, math.prod(lines) ** (1 / 3) * (epsilon * n) ** (2 / 3))
     lattice = divided(scales, round(min(max(1, m), MOST_CELLS)), params.metric, nearest=True)
     return largest(omega, params.metric, scales) if heavy(omega, lattice) else lattice

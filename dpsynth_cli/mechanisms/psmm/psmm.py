@@ -45,14 +45,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     sizes, share = sizes_and_rest(ask, omega, split)
     by, exact = omega.strata, omega.rows_public
 
-    # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8, at most n, or as asked for.
+    # The partition Omega_1 .. Omega_m of each class: m as in `lattices.py`, or as asked for.
     # epsilon is that of discrete Laplace noise with the same standard deviation.
     sd = ask.sd(Question("counts", CellCounts(Cells(())), share, by))
     epsilon = (
         (2 if omega.neighbours == "replace_one" else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
     )
-    rate = min(1.0, epsilon / 8)
-    lattices = [lattice_for(omega, params, rate * n) for n in np.maximum(1, sizes.rows).tolist()]
+    lattices = [lattice_for(omega, params, epsilon, n) for n in np.maximum(1, sizes.rows).tolist()]
     cells = tuple(_cells(omega, lattice) for lattice in lattices)
 
     # Noise: nu_i = n_i + lambda_i, in every cell.
@@ -107,7 +106,7 @@ def bound(
         return None
     exact, hinted = omega.neighbours == "replace_one", omega.rows_hint is not None
     part = 1.0 if exact or hinted else 1 - split["total"] / sum(split.values())
-    lattice = lattice_for(omega, params, min(1.0, part * epsilon / 8) * max(1.0, n))
+    lattice = lattice_for(omega, params, part * epsilon, max(1.0, n))
     if heavy(omega, lattice):
         return None
     total = 0.0 if exact else None if hinted else 1 / (epsilon * (1 - part))

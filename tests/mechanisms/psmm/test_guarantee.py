@@ -66,7 +66,7 @@ def test_no_release_is_further_than_its_own_noise_allows(kind, neighbours, metri
     that this release had. Where n is not the private total, a cell may be off by a row when n are drawn."""
     omega, n, epsilon, params = Domain(HOSTILE[kind], neighbours), 300, 2.0, psmm.Params(60, metric)
     found, known = [], psmm.bound(omega, params, STAGES, epsilon, n)
-    lattice = lattice_for(omega, params, 0)
+    lattice = lattice_for(omega, params, 1, 1)
     widths, stretch = psmm._widths(omega, lattice, params)
     cell = guarantee.of_a_cell(lattice, widths)
     for codes in hostile(omega, n):
@@ -158,9 +158,9 @@ def test_the_bound_evaluate_and_the_report_are_of_the_distance_that_was_asked_fo
 def test_few_values_are_farther_apart_than_as_many_cells():
     """Nine values have eight steps between the bounds, their lattice nine cells."""
     nine = Domain(HOSTILE["ordinal"], "replace_one")
-    lattice = lattice_for(nine, psmm.Params(cells=60), 0)
+    lattice = lattice_for(nine, psmm.Params(cells=60), 1, 1)
     assert psmm._widths(nine, lattice, psmm.Params()) == ([0.0], pytest.approx(9 / 8))
     many = Domain(HOSTILE["plane"], "replace_one")
-    assert psmm._widths(many, lattice_for(many, psmm.Params(cells=60), 0), psmm.Params())[1] == pytest.approx(
+    assert psmm._widths(many, lattice_for(many, psmm.Params(cells=60), 1, 1), psmm.Params())[
         1
-    )
+    ] == pytest.approx(1)

@@ -268,6 +268,23 @@ def test_auto_takes_epsilon_n_over_8_cells():
     assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
 
 
+def test_a_line_has_fewer_cells_where_there_are_many_rows_and_each_category_is_a_line():
+    line, few = Domain((continuous("x"),), "replace_one"), clusters(400, 1)
+    assert released(line, few)[0].facts["cells"] == 50  # epsilon n / 8
+    assert released(line, clusters(8000, 1))[0].facts["cells"] == 400  # and not 1000
+    both = Domain((continuous("x"), nominal("s")), "replace_one")
+    codes = clusters(8000, 1) | {"s": np.arange(8000) % 4}
+    assert released(both, codes)[0].facts["cells"] == pytest.approx(4 ** (1 / 3) * 400, rel=0.01)
+
+
+def test_the_cells_of_a_line_make_its_bound_about_the_least():
+    line = Domain((continuous("x"),), "replace_one")
+    cells = [psmm.bound(line, Params(cells=m), MECHANISM.stages, 1.0, 64_000).w1 for m in (400, 1600, 8000)]
+    assert cells[1] < min(cells[0], cells[2])
+    auto = psmm.bound(line, Params(), MECHANISM.stages, 1.0, 64_000).w1
+    assert auto == pytest.approx(cells[1])  # (64,000)^(2/3) = 1600
+
+
 def test_the_audit_says_how_much_longer_paths_are_than_the_distance():
     model, _, _ = released(square(), clusters(4000), params=Params(metric="l2"))
     assert (model.facts["metric"], model.facts["paths_longer_at_most"]) == ("l2", 1.0308)
