@@ -3,6 +3,7 @@
     python -m benchmarks online error [--runs 5] [--columns 1] [--every 1] [--first 256] [--last 131072]
                                       [--picture FILE.svg]
     python -m benchmarks online growth [--picture FILE.svg]
+    python -m benchmarks online horizons
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
     python -m benchmarks online tables --data DIR [--table adult ...] [--epsilon 1 ...] [--runs 5] [--each 8]
@@ -42,7 +43,7 @@ from benchmarks.harness import (
     save,
     timed,
 )
-from benchmarks.online_growth import growth
+from benchmarks.online_growth import growth, horizons
 from benchmarks.online_occupancy import occupancy
 from benchmarks.online_tables import tables as mixed
 from dpsynth_cli.questions import Model
@@ -318,4 +319,11 @@ def whole(folder: Path, kind: str) -> dict[str, object]:
     return {"file": f".{kind}"} | {f"{what}, s": seconds for what, seconds in fewest.items()}
 
 
-PARTS = {"error": error, "growth": growth, "cost": costs, "occupancy": occupancy, "tables": mixed}
+PARTS = {
+    "error": error,
+    "growth": growth,
+    "horizons": horizons,
+    "cost": costs,
+    "occupancy": occupancy,
+    "tables": mixed,
+}

@@ -3,6 +3,7 @@
     python -m benchmarks psmm times                    # the closest measure: flow, sparse and dense linear programs
     python -m benchmarks psmm accuracy [--runs 10]     # W1 at n = 4000, epsilon = 1, replace_one
     python -m benchmarks psmm crossover [--runs 5]     # psmm or pmm? W1 against epsilon n
+    python -m benchmarks psmm cells [--runs 5]         # as many cells as its bound likes best, or as by default?
 
 Simulated data only; times are CPU seconds of one thread; W1 is exact (an optimal assignment of all rows,
 l_inf in the unit cube), and noise is drawn anew every time. `times` needs highspy.
@@ -14,6 +15,7 @@ import argparse
 import multiprocessing
 import resource
 from collections.abc import Callable, Iterator
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -23,7 +25,7 @@ from scipy.spatial.distance import cdist
 import benchmarks.harness as harness
 from benchmarks.harness import Finding, need, timed
 from benchmarks.tables import to_codes, to_points, unit_cube
-from dpsynth_cli.mechanisms.psmm import psmm
+from dpsynth_cli.mechanisms.psmm import guarantee, psmm
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import Closest, closest, debiased, effort, rescaled
 
@@ -188,4 +190,30 @@ def crossover(given: argparse.Namespace) -> Iterator[Finding]:
             yield line
 
 
-PARTS = {"accuracy": accuracy, "crossover": crossover, "times": times}
+def by_its_bound(given: argparse.Namespace) -> Iterator[Finding]:
+    """W1 with as many cells as make the bound of Theorem 3.6 least, over W1 with epsilon n / 8; n = 800."""
+    n = 800
+    for d in (1, 2, 3):
+        sides = sorted({round(1.2**i) for i in range(40) if 1.2 ** (i * d) <= 1.3 * n})
+        for kind in ("uniform", "clusters", "skewed"):
+            line: dict[str, object] = {"data": f"d = {d}, {kind}"}
+            for epsilon in (0.1, 0.5, 2.0, 8.0):
+                best = min(sides, key=lambda side: _bound(side, d, 2 / epsilon, n))
+                each = {"auto": 0.0, "bound": 0.0}
+                for seed in range(given.runs):
+                    rng = np.random.default_rng(seed)
+                    rows = rng.beta(1, 8, (n, d)) if kind == "skewed" else points(kind, n, d, rng)
+                    each["auto"] += w1(rows, release("psmm", rows, epsilon))
+                    each["bound"] += w1(rows, release("psmm", rows, epsilon, cells=best**d))
+                line[f"epsilon = {epsilon}"] = f"{each['bound'] / each['auto']:.2f} ({best**d} cells)"
+            yield line
+
+
+@cache
+def _bound(side: int, d: int, scale: float, n: int) -> float:
+    lattice = Lattice((Axis(side),) * d, side)
+    noise = guarantee.mean_off(lattice, "discrete_laplace", 2**0.5 * scale, 0.0, np.random.default_rng(0))
+    return 2 * noise / n + 1 / side
+
+
+PARTS = {"accuracy": accuracy, "cells": by_its_bound, "crossover": crossover, "times": times}

@@ -179,7 +179,7 @@ def _anchor(heading: str) -> str:
 
 def _default(own: Any) -> str:
     if own.default is None:
-        return "auto" if own.metadata["auto"] else "none"
+        return own.metadata["auto"] or "none"
     return str(own.default)
 
 

@@ -98,7 +98,7 @@ def _print_one(mechanism: Mechanism) -> None:
     table = _table("parameter", "default", "allowed", "what it is")
     for parameter in fields(mechanism.params):
         stated = parameter.metadata
-        default = "auto" if parameter.default is None and stated["auto"] else str(parameter.default)
+        default = stated["auto"] if parameter.default is None and stated["auto"] else str(parameter.default)
         default = "none" if parameter.default == () else default
         table.add_row(parameter.name, default, stated_range(stated), stated["help"])
     console.print(table, "")

@@ -222,7 +222,8 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 def _tell(now: Status, receipt: Receipt | None) -> None:
     made = f"Release {now.releases} was made now" if now.released else f"Releases so far: {now.releases}"
-    typer.echo(f"  {made}; the next is due at {now.next_release:,} {now.clock} (now {now.now:,}).")
+    due = f"the next is due at {now.next_release:,} {now.clock}" if now.next_release else "there is no other"
+    typer.echo(f"  {made}; {due} (now {now.now:,}).")
     if receipt is not None:
         _show(receipt)
 

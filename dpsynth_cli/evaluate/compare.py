@@ -10,7 +10,15 @@ from dpsynth_cli.domain import Domain, as_written
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import has_column, read_table
-from dpsynth_cli.evaluate.metrics import CLASSIFIERS, REFERENCES, Judged, check_target, chosen, judge
+from dpsynth_cli.evaluate.metrics import (
+    CLASSIFIERS,
+    REFERENCES,
+    Judged,
+    check_target,
+    chosen,
+    distance_of,
+    judge,
+)
 from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
 from dpsynth_cli.evaluate.written import decimals_as_written
 from dpsynth_cli.questions import Progress, no_progress
@@ -50,7 +58,8 @@ def compare(
     truth = read_table(spec.input, domain, spec.csv, rows, progress, problems["real"])
     held_out = read_table(test, domain, spec.csv, rows, progress) if test else None
     counted = {which: for_the_steward(own, domain) for which, own in problems.items()}
-    wanted = Judged(kept, target, REFERENCES if references else ())
+    references_too = REFERENCES if references else ()
+    wanted = Judged(kept, target, references_too, distance=distance_of(spec.params))
     written = {}
     if "quantiles" in kept:
         written = {

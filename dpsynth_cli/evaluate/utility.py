@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.errors import DpsynthError
-from dpsynth_cli.evaluate.metrics import REFERENCES, Judged, chosen, judge
+from dpsynth_cli.evaluate.metrics import REFERENCES, Judged, chosen, distance_of, judge
 from dpsynth_cli.evaluate.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
@@ -34,7 +34,7 @@ def utility(
     if not metrics:
         return None
     quick = set(wanted.metrics) == set(QUICK)
-    plan = Judged(metrics, wanted.target)
+    plan = Judged(metrics, wanted.target, distance=distance_of(spec.params))
     if quick:
         most = min(20_000, max(5_000, QUICK_CELLS // len(spec.domain.columns)))
         plan = replace(plan, references=REFERENCES[:1], most=most)

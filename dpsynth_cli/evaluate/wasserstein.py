@@ -97,26 +97,29 @@ def planes(domain: Domain) -> list[tuple[str, ...]]:
     return list(combinations([column.name for column in ordered(domain)], 2))
 
 
-def plane_w1(real: Table, other: Table, domain: Domain) -> dict[str, Any]:
-    """Exact W1 of the pairs of ordered columns that differ most, both tables counted on the same grid of the
-    declared range; rows are as far apart as in the column where they differ most (l_inf), and missing is at
-    distance 1 from all else. In the plane of one pair, that is it.
+def plane_w1(real: Table, other: Table, domain: Domain, metric: str = "linf") -> dict[str, Any]:
+    """W1 of the pairs of ordered columns that differ most, both tables counted on the same grid of the
+    declared range; rows are apart by this metric, and missing is at distance 1 from all else. In the plane of
+    one pair, that is it.
     """
     pairs = planes(domain)
     if len(pairs) > 1:
         few = Domain(tuple(column for column in paired(domain) if column in ordered(domain)))
         pairs = differ_most(real, other, few, PAIRS)
-    found = {f"{a}, {b}": w1_plane(real, other, domain[a], domain[b]) for a, b in pairs}
+    found = {f"{a}, {b}": w1_plane(real, other, domain[a], domain[b], metric=metric) for a, b in pairs}
     far = list(found.values()) or [0.0]
     return {"mean": float(np.mean(far)), "worst": max(far), "pairs": found}
 
 
-def w1_plane(real: Table, other: Table, a: Column, b: Column, grid: int = GRID) -> float:
-    """By an exact flow of least cost on the grid's graph (`numeric/transport.py`)."""
+def w1_plane(
+    real: Table, other: Table, a: Column, b: Column, grid: int = GRID, metric: str = "linf"
+) -> float:
+    """By an exact flow of least cost on the grid's graph (`numeric/transport.py`), whose paths are under l2 a
+    little longer than distances."""
     scales = [Scale(min(c.size, grid), nullable=c.nullable) for c in (a, b)]
-    lattice = divided(scales, (grid + 1) ** 2)
+    lattice = divided(scales, (grid + 1) ** 2, metric)
     if not len(real) or not len(other):
-        return 0.0 if len(real) == len(other) else 1.0
+        return 0.0 if len(real) == len(other) else lattice.diameter / lattice.side
     p, q = (_counts(table, (a, b), lattice) for table in (real, other))
     # In whole numbers, both with the same total: the flow moves p onto q, and its cost is exact.
     n, m = len(real), len(other)

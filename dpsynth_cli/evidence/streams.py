@@ -55,11 +55,18 @@ class StreamBench(Bench):
         return replace(plain, privacy=privacy, params=params, split=self.split, domain=self.pair.omega)
 
     @cached_property
+    def most(self) -> int | None:
+        """How many releases there may be."""
+        return stream_of(self.spec).most
+
+    @cached_property
     def pushes(self) -> tuple[list[Leaves], list[Leaves]]:
         """What arrives, of each table."""
         instead = self.rows(0) == self.rows(1)  # of the last rows
         shared = min(self.rows(0), self.rows(1)) - (self.pair.omega.unit_rows or 1) * instead
         cuts = [slice(0, shared), slice(shared, None)] + [slice(0, 0)] * (PUSHES - 2)
+        if self.most is not None and self.most < PUSHES:
+            cuts = [slice(0, None)] if self.most == 1 else cuts[: self.most]
         return [self._leaves(0, cut) for cut in cuts], [self._leaves(1, cut) for cut in cuts]
 
     def release(self, table: int) -> Released:
@@ -74,7 +81,7 @@ class StreamBench(Bench):
         """Of a whole phase, in which an event pays all that it ever does: the cells that move."""
         state, told = StreamState("", "", {}, 0), list[Told]()
         arrived = self.pushes[0]
-        for number in range(FIRST):
+        for number in range(self.most or FIRST):
             rows = arrived[number] if number < len(arrived) else self.nothing()
             advance(state, self.spec, self.arriving(state, rows), str(number), DAY)
             told += [_moved(each) for each in self.rows_told(state) if each.moved.any()]
@@ -93,7 +100,7 @@ class StreamBench(Bench):
         tables. It follows from the answers of this release and of those before. Of sparse counting the
         answers themselves."""
         release, blocks, told = state.release["number"], state.blocks, []
-        method = factorisation(self.budget.currency)
+        method = factorisation(self.budget.currency, self.most)
         row = rows_of(method, blocks.starts, release)[-1] if blocks.starts else [1]
         for question, answer in state.answers:
             share = Fraction(question["share"])
@@ -102,7 +109,7 @@ class StreamBench(Bench):
             # Any partition has the price of one: a stream asks for counts only.
             asked = Question(question["step"], CellCounts(Cells(())), share)
             if blocks.starts:
-                charge = release_charge(asked, self.pair.omega, self.budget, release)
+                charge = release_charge(asked, self.pair.omega, self.budget, release, self.most)
                 noisy = np.array(row) @ blocks.known[_level(answer)].blocks
                 answer = Answer(noisy, answer.lengths, charge.price.noise, charge.price.sd)
             else:

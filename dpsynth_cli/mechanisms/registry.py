@@ -67,13 +67,13 @@ def parameter(
     low: float | None = None,
     high: float | None = None,
     whole: bool = True,
-    auto: bool = False,
+    auto: bool | str = False,
     structure: Structure | None = None,
 ) -> Any:
     """A field of a mechanism's Params with its stated range.
 
     One of `choices`; or a number in [low, high] (whole by default); or lists and keys of a `structure`;
-    `auto` also allows the word auto, which is None in the dataclass.
+    `auto` also allows the word auto, or the word that it is, which is None in the dataclass.
     """
     return field(
         default=default,
@@ -83,7 +83,7 @@ def parameter(
             "low": low,
             "high": high,
             "whole": whole,
-            "auto": auto,
+            "auto": "auto" if auto is True else auto or "",
             "structure": structure,
         },
     )

@@ -2,7 +2,9 @@
 
 An axis has `cells` in a row, `step` units from one to the next, and `apart` more cells (categories, missing)
 that are at the unit distance, `side` units, from every other cell of the axis. Cells of a lattice are
-numbered row-major; their distance is the largest (linf) or the sum (l1) of the distances along the axes.
+numbered row-major; their distance is the largest (linf), the sum (l1) or the root of the sum of squares (l2)
+of the distances along the axes. Under l2 paths are a little longer: by how much at most, `stretch` says
+(`star.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpsynth_cli.numeric.star import UNITS, euclidean, longest, star
 
 Ints: TypeAlias = NDArray[np.int64]
 Move: TypeAlias = tuple[tuple[int, ...], int]
@@ -56,25 +60,39 @@ class Lattice:
 
     @property
     def diameter(self) -> int:
-        """That of the whole domain, in units: 1 for the unit cube under linf, d under l1."""
-        return self.side * (1 if self.metric == "linf" else max(1, len(self.axes)))
+        """That of the whole domain, in units: 1 for the unit cube under linf, d under l1, root d under l2."""
+        d = max(1, len(self.axes))
+        if self.metric == "l2":
+            return math.isqrt(d * self.side**2 - 1) + 1
+        return self.side * (1 if self.metric == "linf" else d)
+
+    @property
+    def stretch(self) -> float:
+        """How many times longer than the distance a shortest path of the graph may be."""
+        if self.metric != "l2":
+            return 1.0
+        cells, steps = [axis.cells for axis in self.axes], [axis.step for axis in self.axes]
+        apart = sum(axis.apart > 0 and axis.length > 1 for axis in self.axes)
+        return longest(cells, steps, apart, self.side)
 
     def distances(self) -> Ints:
-        """Between all pairs of cells, in units: a dense matrix."""
+        """Between all pairs of cells, in units (under l2 rounded up): a dense matrix."""
         whole = np.zeros((self.size, self.size), np.int64)
         for axis, place in zip(self.axes, np.indices(self.shape).reshape(len(self.axes), -1), strict=True):
             far = axis.step * np.abs(place[:, None] - place)
             discrete = (place[:, None] >= axis.cells) | (place >= axis.cells)
             far = np.where(discrete & (far > 0), self.side, far)
+            far = far**2 if self.metric == "l2" else far
             whole = np.maximum(whole, far) if self.metric == "linf" else whole + far
-        return whole
+        return euclidean(whole) if self.metric == "l2" else whole
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """Steps between neighbours, with their lengths: every distance is that of a path of such steps.
+        """Steps between neighbours, with their lengths: every distance is that of a path of such steps, under
+        l2 nearly.
 
         Under l1 one cell along one axis. Under linf all steps that are not two shorter ones, one after the
-        other; with equal axes these are the moves of a king.
+        other; with equal axes these are the moves of a king. Under l2 those of a king and a knight.
 
         >>> sorted(move for move, _ in Lattice((Axis(9), Axis(9)), side=9).moves)
         [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
@@ -84,7 +102,8 @@ class Lattice:
             axes = range(len(steps))
             forward = [(tuple(int(a == b) for b in axes), steps[a]) for a in axes if self.axes[a].cells > 1]
         else:
-            forward = _primitive([axis.cells for axis in self.axes], steps)
+            moves = star if self.metric == "l2" else _primitive
+            forward = moves([axis.cells for axis in self.axes], steps)
         signed = []
         for move, length in forward:
             for signs in product(*((1, -1) if part else (1,) for part in move)):
@@ -95,11 +114,15 @@ class Lattice:
         """How many arcs the graph has, without making it; where that is beyond `enough`, about so many.
 
         The estimate counts what goes with one cell along the axis of the longest step: all those are moves.
+        Under l2, where there are far more, it counts only the nearest neighbours.
         """
         rowed = [axis for axis in self.axes if axis.cells > 1]
-        longest = max((axis.step for axis in rowed), default=1)
-        about = self.size * math.prod(min(axis.cells, longest // axis.step) for axis in rowed)
-        if self.metric == "linf" and about > enough:
+        longest_step = max((axis.step for axis in rowed), default=1)
+        if self.metric == "linf":
+            about = self.size * math.prod(min(axis.cells, longest_step // axis.step) for axis in rowed)
+        else:
+            about = 2 * len(rowed) * self.size
+        if self.metric != "l1" and about > enough:
             return about
         moves = np.array([move for move, _ in self.moves], np.int64).reshape(-1, len(self.axes))
         rows = np.array([axis.cells for axis in self.axes], np.int64)
@@ -111,7 +134,7 @@ class Lattice:
         """Arcs between neighbours, both ways, and through a hub half a unit distance from its cells.
 
         Under linf one hub is enough: whoever changes a category may go anywhere at the same price. Under l1
-        every line along an axis with cells apart has its own.
+        and l2 every line along an axis with cells apart has its own.
         """
         number = np.arange(self.size, dtype=np.int32).reshape(self.shape)
         tails, heads, costs = [], [], []
@@ -184,7 +207,9 @@ def divided(scales: Sequence[Scale], cells: int, metric: str = "linf", nearest: 
             whole = max(1, round(side * scale.length))
             step = max(1, min(round(whole / k), whole // max(1, k - 1)))
             axes.append(Axis(k, step, int(scale.nullable)))
-    return Lattice(tuple(axes), side, metric)
+    if metric == "l2":
+        axes = [Axis(axis.cells, UNITS * axis.step, axis.apart) for axis in axes]
+    return Lattice(tuple(axes), side * (UNITS if metric == "l2" else 1), metric)
 
 
 def strides(d: int) -> list[float]:

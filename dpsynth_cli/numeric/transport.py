@@ -91,13 +91,16 @@ def effort(lattice: Lattice) -> tuple[float, float]:
     passes more often, in two dimensions above all. Noise around clusters takes a fifth of this.
     """
     rowed = sum(axis.cells > 1 for axis in lattice.axes)
-    hubs = lattice.metric == "l1" and any(axis.apart for axis in lattice.axes)
-    fibres = 1 if lattice.metric == "l1" else math.prod(1 + axis.apart for axis in lattice.axes)
+    summed = lattice.metric != "linf"
+    hubs = summed and any(axis.apart for axis in lattice.axes)
+    fibres = 1 if summed else math.prod(1 + axis.apart for axis in lattice.axes)
     if rowed <= 1 and not hubs:
         return 5e-6 * lattice.size + 2e-4 * fibres * rowed, 400.0 * lattice.size
-    arcs = lattice.arcs(enough=2e7)
+    euclid = lattice.metric == "l2"  # of fine units, in which most distances are none's
+    arcs = lattice.arcs(enough=2e9 / lattice.diameter if euclid else 2e7)
     widest = math.prod(sorted(axis.cells for axis in lattice.axes)[-2:])
-    seconds = 5e-6 * lattice.size + 4e-3 * fibres + arcs * (2e-7 * lattice.diameter + 3e-9 * widest)
+    each = (1.3e-7 if euclid else 2e-7) * lattice.diameter + 3e-9 * widest
+    seconds = 5e-6 * lattice.size + 4e-3 * fibres + arcs * each
     return seconds, 400.0 * lattice.size + 160.0 * arcs
 
 

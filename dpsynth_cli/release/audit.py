@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpsynth_cli.bounds import Bound
+from dpsynth_cli.bounds import Bound, rounded
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.numbers import exact
 from dpsynth_cli.release.guarantee import guarantee
@@ -20,12 +20,12 @@ from dpsynth_cli.spec.spec import Spec, public_document
 
 VERSION = 1
 BOUND = (
-    "what the W1 distance (largest coordinate, each column from 0 to 1) between the tables is at most on "
-    "average, whatever the data are, with as many rows as the private total says; of "
+    "what the W1 distance ({distance}) between the tables is at most on average, whatever the data are, with "
+    "as many rows as the private total says; of {of}: {meaning}"
 )
 OF_ANSWERS_BOUND = (
-    "an estimate from noisy answers that is on average no less than the mean W1 distance (largest "
-    "coordinate, each column from 0 to 1) between the tables, whatever the data are; of "
+    "an estimate from noisy answers that is on average no less than the mean W1 distance ({distance}) "
+    "between the tables, whatever the data are; of {of}: {meaning}"
 )
 LIPSCHITZ = "the mean of any statistic that changes by no more than the row does is off by at most this"
 LARGE_EPSILON = 10
@@ -171,32 +171,37 @@ def public_part(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bound_line(bound: Bound) -> dict[str, Any]:
     of_what = OF_ANSWERS_BOUND if bound.of_answers else BOUND
-    return {"step": "all"} | bound_document(bound) | {"meaning": f"{of_what}{bound.of}: {LIPSCHITZ}"}
+    meaning = of_what.format(distance=bound.distance.words, of=bound.of, meaning=LIPSCHITZ)
+    return {"step": "all"} | bound_document(bound) | {"meaning": meaning}
 
 
 def bound_document(bound: Bound) -> dict[str, Any]:
-    """A bound as JSON: what it is of, what it is the sum of, and what it means."""
+    """A bound as JSON: what it is of, what it is the sum of, between rows that are how far apart, and what it
+    means."""
     terms = {"terms": dict(bound.terms)} if bound.terms else {}
-    return {"w1": bound.w1, "of": bound.of, "of_answers": bound.of_answers} | terms | {"meaning": LIPSCHITZ}
+    far = {"distance": bound.distance.words, "farthest": rounded(bound.distance.farthest)}
+    said = {"w1": bound.w1, "of": bound.of, "of_answers": bound.of_answers}
+    return said | terms | far | {"meaning": LIPSCHITZ}
 
 
 def bound_sentence(bound: Mapping[str, Any]) -> str:
     """A bound in words, from its JSON."""
+    size = bound_words(bound["w1"], bound["farthest"])
     if not bound["of_answers"]:
-        return (
-            f"Of any data, the mean W1 (largest coordinate, unit cube) is up to {bound_words(bound['w1'])}. "
-            f"That is of {bound['of']}."
-        )
+        return f"Of any data, the mean W1 ({bound['distance']}) is up to {size}. That is of {bound['of']}."
     terms = ", ".join(f"{name.replace('_', ' ')} {term:.3g}" for name, term in bound["terms"].items())
-    return (
-        f"The mean W1 (largest coordinate, unit cube) of {bound['of']} is up to "
-        f"{bound_words(bound['w1'])} ({terms}), whatever the data are."
-    )
+    told = f"The mean W1 ({bound['distance']}) of {bound['of']} is up to {size} ({terms})"
+    return f"{told}, whatever the data are."
 
 
-def bound_words(bound: float) -> str:
-    """A bound as it should be read: W1 in the unit cube is never more than 1."""
-    return f"{bound:.3g}" + (", which is more than 1 and says nothing here" if bound >= 1 else "")
+def bound_words(bound: float, farthest: float) -> str:
+    """A bound as it should be read: W1 is never more than the distance of two rows.
+
+    >>> bound_words(0.5, 1.0), bound_words(1.5, 1.414)
+    ('0.5', '1.5, which is as far as rows can be apart (1.41) and says nothing here')
+    """
+    far = f", which is as far as rows can be apart ({farthest:.3g}) and says nothing here"
+    return f"{bound:.3g}" + (far if bound >= farthest else "")
 
 
 def as_text(document: Mapping[str, Any]) -> bytes:

@@ -32,7 +32,7 @@ from dpsynth_cli.release.dataset import other_dataset
 from dpsynth_cli.release.junk import for_the_steward, refuse_junk
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.publish import publish as publish_files
-from dpsynth_cli.release.stream_place import check, check_deletions, loaded
+from dpsynth_cli.release.stream_place import check, check_deletions, check_end, loaded
 from dpsynth_cli.release.stream_published import (
     check_own,
     check_published,
@@ -97,6 +97,7 @@ def push(
             _check_kind(state, batch_id, delete)
             return replace(status_of(spec, store, state), counted=False), {}
         check_published(spec, ledger, state)
+        check_end(spec, state)
         declared = declared_dataset(batch)
         if declared not in (None, spec.privacy.dataset):
             raise other_dataset(batch, str(declared), spec, NOT_COUNTED)
@@ -112,6 +113,7 @@ def push(
                     scan, spec, state, day, lambda done: progress("reading", done, whole), counted
                 ) as source:
                     rows = read_batch(source.rows, spec, state, source.progress, source.counted)
+                    check_end(spec, state, rows.rows)
         except DpsynthError as error:
             error.cost = NOT_COUNTED
             if isinstance(error.__context__, FileNotFoundError):

@@ -57,6 +57,25 @@ def check_deletions(spec: Spec) -> None:
         )
 
 
+def check_end(spec: Spec, state: StreamState, rows: int | None = None) -> None:
+    """Refuse a push beyond the horizon: its releases would have no part of the budget. Where the clock counts
+    events, once a batch is read and its `rows` are known."""
+    end = spec.params.horizon
+    public = spec.params.arrivals == "public"
+    if end is None or (public and rows is None):
+        return
+    if (state.events + (rows or 0) if public else state.pushes + 1) <= end:
+        return
+    clock, now = ("events", state.events) if public else ("pushes", state.pushes)
+    raise UsageError(
+        f"{_at(spec, 'mechanism.horizon')}: the stream {spec.name} ends after {end} {clock}, and {now} are "
+        "counted" + (f"; this batch has {rows} more." if public else "."),
+        "The batch was not counted, and nothing more was spent.",
+        "Publish what is there: dpsynth stream publish SPEC. For what comes, start a stream of another name, "
+        "with a budget of its own and a longer horizon, or infinite.",
+    )
+
+
 def _at(spec: Spec, key: str) -> str:
     """Where the spec says it."""
     return spec.places.get(key, key)

@@ -98,7 +98,10 @@ def _counted_model(spec: Spec, stream: Mapping[str, Any], answers: Answers) -> t
     if "since_release" in stream:
         half = len(answers) // 2
         answers, window = answers[:half], answers[half:]
-    bill = release_bill(spec.domain, accountant_of(spec), stream["release"], answers)
+    most = schedule.most_releases(spec.params.horizon, spec.params.releases_per_doubling)
+    if most is not None and stream["release"] > most:
+        raise VerificationError(f"the transcript is of release {stream['release']}, of at most {most}.", "")
+    bill = release_bill(spec.domain, accountant_of(spec), stream["release"], answers, most)
     recorded = recorded_ask(bill)
     ask = Asking(recorded.answer, partial(sd_of, bill))
     counted = online.ask_release(

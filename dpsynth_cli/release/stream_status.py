@@ -22,7 +22,7 @@ class Status:
     releases: int
     clock: str  # what is counted until the next release
     now: int
-    next_release: int
+    next_release: int | None  # None where the stream ends before
     generation: int
     state_file: str
     last_release_day: str | None  # None before the first
@@ -49,7 +49,7 @@ def status_of(spec: Spec, store: Store, state: StreamState) -> Status:
         releases=state.release.get("number", 0),
         clock="events" if public else "pushes",
         now=clock,
-        next_release=high,
+        next_release=None if high > (spec.params.horizon or high) else high,
         generation=state.generation,
         state_file=str(store.path),
         last_release_day=state.release.get("day"),

@@ -51,6 +51,7 @@ def stream_of(spec: Spec) -> Stream:
         lambda level: online.partition(columns, level).volumes(columns),
         spec.params.arrivals == "public",
         partial(accountant_of, spec),
+        schedule.most_releases(spec.params.horizon, spec.params.releases_per_doubling),
     )
 
 

@@ -267,8 +267,8 @@ def check_paid_for(bill: Sequence[Charge], answers: Sequence[tuple[Any, Answer]]
 
 
 def w1_bounds(spec: Spec, model: Model, rows: int) -> list[Bound]:
-    """What the expected W1 (l_inf, unit cube) is at most, of any data, as far as it is known: at pure epsilon
-    whatever the answers are, and by the answers, for so many rows that are drawn."""
+    """What the expected W1 is at most, of any data, as far as it is known: at pure epsilon whatever the
+    answers are, and by the answers, for so many rows that are drawn."""
     moved = spec.privacy.unit is not None or any(column.private for column in spec.declared)
     if (
         moved or spec.stated.relations.kept or spec.stated.looked_up

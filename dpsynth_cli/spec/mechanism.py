@@ -156,7 +156,7 @@ def _kind(stated: Mapping[str, Any]) -> Kind:
     """What a parameter may be: a word, a structure or a number."""
 
     def read(node: Node) -> Any:
-        if stated["auto"] and isinstance(node, Scalar) and node.text == "auto":
+        if stated["auto"] and isinstance(node, Scalar) and node.text == stated["auto"]:
             return None
         if stated["structure"]:
             return _structured(node, stated["structure"])
@@ -167,10 +167,10 @@ def _kind(stated: Mapping[str, Any]) -> Kind:
 
     def write(value: Any) -> Any:
         if value is None and stated["auto"]:
-            return "auto"
+            return stated["auto"]
         return list(value) if isinstance(value, tuple) else value
 
-    words = (*stated["choices"], *(("auto",) if stated["auto"] else ()))
+    words = (*stated["choices"], *((stated["auto"],) if stated["auto"] else ()))
     allowed: list[Schema] = [{"enum": list(words)}] if words else []
     if stated["structure"]:
         allowed.append(dict(stated["structure"].schema))
@@ -191,7 +191,7 @@ def _structured(node: Node, structure: Structure) -> Any:
 def stated_range(stated: Mapping[str, Any]) -> str:
     """What a parameter may be, in words.
 
-    >>> stated = {"structure": None, "choices": (), "low": 1, "high": 30, "whole": True, "auto": True}
+    >>> stated = {"structure": None, "choices": (), "low": 1, "high": 30, "whole": True, "auto": "auto"}
     >>> stated_range(stated)
     'a whole number from 1 to 30, or auto'
     """
@@ -208,4 +208,4 @@ def stated_range(stated: Mapping[str, Any]) -> str:
             words += f", at least {low}"
         elif high is not None:
             words += f", at most {high}"
-    return words + (", or auto" if stated["auto"] else "")
+    return words + (f", or {stated['auto']}" if stated["auto"] else "")

@@ -32,10 +32,10 @@ def priced_anew(one_pair):
     release_prices.charge_over.cache_clear()
 
 
-def part_of_claim(budget: str, relation: str = "add_remove") -> float:
+def part_of_claim(budget: str, relation: str = "add_remove", horizon: int | None = None) -> float:
     """The exact loss of the worst run of a whole phase, as a part of the claim."""
     mechanism = mechanisms()["online"]
-    found = worst.worst(mechanism, mechanism.params(), relation, BUDGETS[budget])
+    found = worst.worst(mechanism, mechanism.params(horizon=horizon), relation, BUDGETS[budget])
     assert worst.within_claim(found.loss, BUDGETS[budget]) == (found.part <= 1)
     return found.part
 
@@ -44,6 +44,24 @@ def part_of_claim(budget: str, relation: str = "add_remove") -> float:
 def test_an_event_pays_nearly_the_whole_in_its_phase_and_never_more(monkeypatch, budget):
     monkeypatch.setattr(worst, "RUNS", 1)
     assert 0.98 < part_of_claim(budget) <= 1
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("horizon", [20, 100])
+def test_with_a_known_end_an_event_pays_nearly_the_whole_until_then_and_never_more(
+    monkeypatch, budget, horizon
+):
+    monkeypatch.setattr(worst, "RUNS", 1)
+    assert 0.97 < part_of_claim(budget, horizon=horizon) <= 1
+
+
+def test_a_stream_that_goes_on_beyond_its_end_is_found(monkeypatch):
+    """Priced for 5 releases, and released 100 times."""
+    monkeypatch.setattr(worst, "RUNS", 1)
+    right = release_prices.phase_of
+    monkeypatch.setattr(release_prices, "phase_of", lambda release, most: right(1, most and 5))
+    assert part_of_claim("pure", horizon=100) > 1.9
+    assert part_of_claim("delta", horizon=100) > 1.1
 
 
 def test_a_column_priced_as_one_row_is_found(monkeypatch):

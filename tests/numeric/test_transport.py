@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.numeric.isotonic import isotonic_l1
 from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided
+from dpsynth_cli.numeric.star import UNITS
 from dpsynth_cli.numeric.transport import (
     closest,
     closest_by_flow,
@@ -68,6 +70,18 @@ def printed_lp(nu: np.ndarray, total: int, lattice: Lattice) -> float:
 def distance_between(nu: np.ndarray, tau: np.ndarray, lattice: Lattice) -> int:
     """d_BL of two signed measures, by the dense program alone: the closest to their difference is nothing."""
     return closest_by_dense_lp(nu - tau, 0, lattice.distances(), lattice.diameter).distance
+
+
+def straight_lines(lattice: Lattice) -> np.ndarray:
+    """Euclidean distances between all pairs of cells, in units and not rounded."""
+    squares = np.zeros((lattice.size, lattice.size))
+    for axis, place in zip(
+        lattice.axes, np.indices(lattice.shape).reshape(len(lattice.shape), -1), strict=True
+    ):
+        far = axis.step * np.abs(place[:, None] - place)
+        discrete = (place[:, None] >= axis.cells) | (place >= axis.cells)
+        squares += np.where(discrete & (far > 0), lattice.side, far) ** 2.0
+    return np.sqrt(squares)
 
 
 def lattice_of(*shape: int, metric: str = "linf") -> Lattice:
@@ -263,6 +277,47 @@ def test_paths_are_as_long_as_distances():
         assert lattice.arcs() == len(graph.tail)
         seen += any(axis.apart for axis in lattice.axes)
     assert seen > 10
+
+
+def test_under_l2_paths_are_no_shorter_than_straight_lines_and_hardly_longer():
+    """Between all pairs of cells: what `stretch` says is never exceeded, and is reached where nothing is
+    apart; without categories it is below 1.1."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    seen = 0
+    for lattice, _, _ in instances(150, seed=6):
+        axes = tuple(Axis(a.cells, UNITS * a.step, a.apart) for a in lattice.axes)
+        euclid = Lattice(axes, UNITS * lattice.side, "l2")
+        graph = euclid.graph()
+        ways = coo_array((graph.cost, (graph.tail, graph.head)), shape=(graph.nodes, graph.nodes)).tocsr()
+        path = dijkstra(ways)[: euclid.size, : euclid.size] / 2
+        straight = straight_lines(euclid)
+        apart = straight > 0
+        longer = float((path[apart] / straight[apart]).max(initial=1.0))
+        assert (path >= straight * (1 - 1e-12)).all()
+        assert np.array_equal(np.ceil(straight - 1e-9), euclid.distances())
+        assert straight.max() <= euclid.diameter
+        assert euclid.arcs() == len(graph.tail)
+        assert longer <= euclid.stretch * (1 + 1e-12)
+        if not any(axis.apart for axis in axes):
+            assert longer == pytest.approx(euclid.stretch)
+            assert longer < 1.1
+            seen += longer > 1.02
+    assert seen > 10
+
+
+def test_a_king_alone_would_go_longer_ways():
+    king = [((0, 1), 12), ((1, 0), 12), ((1, 1), 17)]
+    assert lattice_of_steps(12, 20, 20).stretch == pytest.approx(1.031, abs=1e-3)
+    with patch("dpsynth_cli.numeric.star.star", lambda cells, steps: king):
+        assert lattice_of_steps(12, 20, 20).stretch == pytest.approx(1.083, abs=1e-3)
+    assert lattice_of_steps(12, 9, 9, 9).stretch == pytest.approx(1.061, abs=1e-3)
+    assert lattice_of_steps(12, 5, 5, 5, 5).stretch == pytest.approx(1.083, abs=1e-3)
+
+
+def lattice_of_steps(step: int, *shape: int) -> Lattice:
+    return Lattice(tuple(Axis(k, step) for k in shape), step * max(shape), "l2")
 
 
 def test_equal_axes_have_the_moves_of_a_king_and_those_of_a_rook():

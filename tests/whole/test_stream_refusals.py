@@ -241,3 +241,71 @@ def test_a_window_says_since_when_it_is(dpsynth, started, monkeypatch):
     plain = dpsynth("stream", "publish", "spec.yaml")
     assert "what arrived" not in plain.out
     assert "since_day" not in json.loads(dpsynth("stream", "publish", "spec.yaml", "--json").out)
+
+
+# --- a stream whose end is known -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def short(tmp_path) -> Path:
+    """Three batches of four rows, and the spec of a stream that ends after two pushes."""
+    spec = SPEC.replace("releases_per_doubling: 10000", "releases_per_doubling: 10000, horizon: 2")
+    (tmp_path / "spec.yaml").write_text(spec)
+    for day in (1, 2, 3):
+        (tmp_path / f"day_{day}.csv").write_text("hour\n" + f"{day}.5\n" * 4)
+    return tmp_path
+
+
+def test_a_push_beyond_the_horizon_is_refused_in_words_and_nothing_is_counted(dpsynth, short):
+    assert dpsynth("stream", "init", "spec.yaml").code == 0
+    assert push(dpsynth, 1).code == push(dpsynth, 2).code == 0
+    before = kept(short)
+    for more in ((), ("--dry-run",), ("--publish",)):
+        ran = push(dpsynth, 3, *more)
+        assert ran.code == 2
+        assert "the stream visits ends after 2 pushes, and 2 are counted." in ran.err
+        assert "start a stream of another name" in ran.err
+    assert kept(short) == before
+    assert push(dpsynth, 2).code == 0  # a batch that is counted already is no further push
+    now = dpsynth("stream", "status", "spec.yaml", "--json").json
+    assert (now["releases"], now["next_release"]) == (2, None)
+    assert "there is no other" in dpsynth("stream", "status", "spec.yaml").out
+    assert dpsynth("stream", "publish", "spec.yaml").code == 0
+    assert dpsynth("verify", "out/visits.audit.public.json").code == 0
+    audit = json.loads((short / "out/visits.audit.public.json").read_text())
+    assert audit["spec"]["mechanism"]["horizon"] == 2
+    assert dpsynth("stream", "undo", "spec.yaml", "--batch-id", "day 2").code != 0  # it is published
+
+
+def test_with_public_arrivals_the_horizon_is_of_events(dpsynth, short):
+    spec = (short / "spec.yaml").read_text().replace("horizon: 2", "horizon: 8, arrivals: public")
+    (short / "spec.yaml").write_text(spec.replace("delta: 1e-9", "delta: 1e-9, neighbours: replace_one"))
+    (short / "day_3.csv").write_text("hour\n" + "2.5\n" * 5)
+    assert dpsynth("stream", "init", "spec.yaml").code == 0
+    assert push(dpsynth, 1).code == 0
+    before = kept(short)
+    ran = push(dpsynth, 3)
+    assert (ran.code, kept(short)) == (2, before)
+    assert "ends after 8 events, and 4 are counted; this batch has 5 more." in ran.err
+    assert push(dpsynth, 2).code == 0
+
+
+def test_the_horizon_of_a_stream_under_way_cannot_be_changed_and_less_noise_is_paid_for_by_it(dpsynth, short):
+    noise = {}
+    for horizon in ("2", "infinite"):
+        spec = (short / "spec.yaml").read_text().replace("horizon: 2", f"horizon: {horizon}")
+        (short / f"{horizon}.yaml").write_text(spec.replace("visits", f"visits-{horizon}"))
+        assert dpsynth("stream", "init", f"{horizon}.yaml").code == 0
+        words = ("stream", "push", f"{horizon}.yaml", "day_1.csv", "--batch-id", "1", "--publish")
+        assert dpsynth(*words).code == 0
+        audit = json.loads((short / f"out/visits-{horizon}.audit.public.json").read_text())
+        noise[horizon] = audit["mechanism"]["chosen"]["noise_by_level"]["4"]
+    assert noise["2"] < 0.8 * noise["infinite"]
+    (short / "2.yaml").write_text((short / "2.yaml").read_text().replace("horizon: 2", "horizon: 3"))
+    ran = dpsynth("stream", "push", "2.yaml", "day_2.csv", "--batch-id", "2")
+    assert ran.code == 2
+    assert "was started with another mechanism" in ran.err
+    # A transcript that claims the smaller noise for an endless stream does not pass.
+    public = short / "out/visits-2.audit.public.json"
+    public.write_text(public.read_text().replace('"horizon": 2', '"horizon": "infinite"'))
+    assert dpsynth("verify", str(public)).code != 0

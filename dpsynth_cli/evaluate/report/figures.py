@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpsynth_cli.bounds import Distance
 from dpsynth_cli.evaluate.lines import lines, used
 from dpsynth_cli.evaluate.report.markup import paragraph, section, table, text
 from dpsynth_cli.evaluate.report.units import number
 from dpsynth_cli.release.audit import LIPSCHITZ, bound_sentence
+
+PLAIN = {"of_answers": False, "distance": Distance().words, "farthest": 1.0}  # where an audit does not say
 
 
 def figures(audit: Mapping[str, Any]) -> str:
     """The metrics with their references; on the public page only what follows from no data."""
     bounds = [
         paragraph(
-            f"A bound, no measurement: {bound_sentence({'of_answers': False} | line)} What it means: "
-            f"{LIPSCHITZ}.",
+            f"A bound, no measurement: {bound_sentence(PLAIN | line)} What it means: {LIPSCHITZ}.",
             "small",
         )
         for line in audit.get("error_bounds", ())

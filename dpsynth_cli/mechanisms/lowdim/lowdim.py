@@ -35,6 +35,7 @@ from dpsynth_cli.mechanisms.lowdim import guarantee, noisy_sums, pieces, printed
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
 from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures, strength
 from dpsynth_cli.mechanisms.lowdim.moments import moments
+from dpsynth_cli.mechanisms.lowdim.tail import Noises
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.numeric.spectrum import noise_edge
@@ -108,11 +109,11 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         ]
         inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, noisy_sums.BITS)
         parts = [pieces.counted(omega, *each) for each in zip(inside, centres, found, boxes, strict=True)]
-        if guarantee.known(omega, params.clip):
+        if guarantee.known(omega, params.clip) and noisy_sums.finest(plan.asked.values()):
             second = answers.get("moments", answers.get("class moments"))
-            laplace = second is not None and second.noise == "discrete_laplace"
+            noises = Noises(second.noise if second else "none", answers["mean"].noise, sizes.noise)
             by_counts = guarantee.Counted(
-                omega, sums, "moments" in answers, laplace, centres, boxes, inside, parts
+                omega, sums, "moments" in answers, noises, centres, boxes, inside, parts
             )
             bound = partial(guarantee.expected_w1, by_counts)
     else:

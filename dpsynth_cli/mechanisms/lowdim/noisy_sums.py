@@ -6,7 +6,7 @@ y has one coordinate in [-1/2, 1/2] for a number; for a nominal column one for e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -43,6 +43,11 @@ def unit(asked: Question) -> int:
     """z = unit y."""
     assert isinstance(asked.statistic, Moments)
     return int(2 * (2**asked.statistic.bits - 1))
+
+
+def finest(asked: Iterable[Question]) -> bool:
+    """Whether all sums are of coordinates as fine as they may be, and so the same."""
+    return all(q.statistic.bits == BITS for q in asked if isinstance(q.statistic, Moments))
 
 
 def rate_questions(omega: Domain, shares: Mapping[str, Fraction]) -> dict[str, Question]:

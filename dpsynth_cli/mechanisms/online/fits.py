@@ -11,7 +11,7 @@ def fits(omega: Domain, params: Any) -> list[str]:
     """What is wrong with the columns or parameters."""
     if params.algorithm == "joint":
         return _fits_joint(omega, params)
-    problems = []
+    problems = _fits_horizon(params)
     if not 1 <= len(omega.columns) <= 5:
         problems.append(
             f"online takes 1 to 5 columns by a tree, not {len(omega.columns)}; set mechanism.algorithm to "
@@ -42,10 +42,20 @@ def fits(omega: Domain, params: Any) -> list[str]:
     return problems
 
 
+def _fits_horizon(params: Any) -> list[str]:
+    if params.horizon is None or params.algorithm == "blocks":
+        return []
+    why = "whose epochs begin anew" if params.algorithm == "joint" else "whose time levels double for ever"
+    return [
+        f"mechanism.horizon is {params.horizon}, and algorithm is {params.algorithm}, {why}; leave horizon "
+        "out, or set algorithm to blocks"
+    ]
+
+
 def _fits_joint(omega: Domain, params: Any) -> list[str]:
     from dpsynth_cli.mechanisms import joint
 
-    problems = joint.fits(omega, joint.Params())
+    problems = joint.fits(omega, joint.Params()) + _fits_horizon(params)
     if params.arrivals == "public":
         problems.append(
             "mechanism.algorithm is joint, where arrivals are private; leave mechanism.arrivals out"

@@ -58,7 +58,10 @@ class Params:
         "10000 each of the first 6931 pushes is one",
         low=1, high=10_000,
     )  # fmt: skip
-    horizon: str = parameter("infinite", "how long the stream may go on", choices=("infinite",))
+    horizon: int | None = parameter(
+        None, "where the stream ends, by its clock (blocks only): less noise, and no push beyond",
+        low=1, high=2**40, auto="infinite",
+    )  # fmt: skip
     arrivals: str = parameter(
         "private", "whether the number of rows of each push is public (replace_one only)",
         choices=("private", "public"),

@@ -25,6 +25,21 @@ def due(clock: int, per_doubling: int) -> int:
     return int(clock**per_doubling).bit_length()
 
 
+def most_releases(clock: int | None, per_doubling: int) -> int | None:
+    """How many releases there can be until then, one at each time of the clock at most; None without an end.
+
+    From R / ln 2 on, less than one is due at each time.
+
+    >>> [most_releases(t, 2) for t in (1, 2, 3, 4, 8)], most_releases(100, 8), most_releases(2**20, 8)
+    ([1, 2, 3, 4, 6], 37, 144)
+    """
+    if clock is None:
+        return None
+    first = min(clock, math.ceil(per_doubling / math.log(2)) + 1)
+    dense = len({due(t, per_doubling) for t in range(1, first + 1)})
+    return dense + due(clock, per_doubling) - due(first, per_doubling)
+
+
 # --- sparse counting: time levels, and the shares of the partition's levels ----------------------------
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsynth_cli.bounds import Bound
+from dpsynth_cli.bounds import Bound, Distance
 from dpsynth_cli.domain import Column
 from dpsynth_cli.numeric.consistency import combined
 from dpsynth_cli.numeric.moved_rows import ABSOLUTE, DEEPEST, moved_rows
@@ -58,7 +58,8 @@ def expected_w1(trees: Sequence[Counted], columns: Sequence[Column], rows: int) 
             sizes += doubt + 0.5 * total / rows  # classes are rounded, too
         else:
             sizes += ABSOLUTE * tree.doubt
-    return Bound.of_terms(OURS, noise=noise / total, cells=cells / total, number_of_rows=sizes / total)
+    terms = {"noise": noise / total, "cells": cells / total, "number_of_rows": sizes / total}
+    return Bound.of_terms(OURS, Distance(weighted=min(trees[0].lengths or (1.0,)) < 1), **terms)
 
 
 def diameters(

@@ -18,64 +18,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 
-from dpsynth_cli.bounds import Bound
+from dpsynth_cli.bounds import Bound, Distance
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.psmm import guarantee
+from dpsynth_cli.mechanisms.psmm.lattices import Params, at_worst, fits, heavy, lattice_for
 from dpsynth_cli.mechanisms.psmm.slopes import along_slope, slopes_of
-from dpsynth_cli.mechanisms.registry import Mechanism, parameter
+from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
-from dpsynth_cli.mechanisms.shared.weights import STRUCTURE as WEIGHTS
-from dpsynth_cli.mechanisms.shared.weights import faults, lengths
+from dpsynth_cli.mechanisms.shared.weights import lengths
 from dpsynth_cli.numeric.histogram import best_total
-from dpsynth_cli.numeric.lattice import Axis, Lattice, Scale, divided, last_where, strides
+from dpsynth_cli.numeric.lattice import Axis, Lattice, strides
 from dpsynth_cli.numeric.partition import even_edges
 from dpsynth_cli.numeric.sampling import portions, whole
-from dpsynth_cli.numeric.transport import closest, effort, levelled
+from dpsynth_cli.numeric.transport import closest, levelled
 from dpsynth_cli.questions import Ask, Bins, Block, CellCounts, Cells, Ints, Model, Question
 
-SECONDS, BYTES = 120, 2e9  # what a release may take at worst
-EACH_SECOND, EACH_BYTE = 6e-6, 200.0  # of every cell of every class, besides the closest measure: measured
-MOST_CELLS = 2**20  # cells
-MOST_COLUMNS = 30  # numpy's arrays have 32 axes, or 64
 BLOCK_ROWS = 2**17  # of a block
 OURS = "this release: twice the mean bounded-Lipschitz size of its noise, and a cell (Theorem 3.6)"
-
-
-@dataclass(frozen=True)
-class Params:
-    cells: int | None = parameter(
-        None,
-        "at most so many cells (in each class); auto: epsilon n / 8",
-        low=1,
-        auto=True,
-    )
-    metric: str = parameter(
-        "linf", "the distance between rows: its largest part, or their sum", choices=("linf", "l1")
-    )
-    weights: Mapping[str, float] | None = parameter(
-        None,
-        "how much ordered columns count in the distance: heavier ones have more cells",
-        structure=WEIGHTS,
-    )
 
 
 def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> Model:
     sizes, share = sizes_and_rest(ask, omega, split)
     by, exact = omega.strata, omega.rows_public
 
-    # The partition Omega_1 .. Omega_m of each class: m = epsilon n / 8, at most n, or as asked for.
+    # The partition Omega_1 .. Omega_m of each class: m as in `lattices.py`, or as asked for.
     # epsilon is that of discrete Laplace noise with the same standard deviation.
     sd = ask.sd(Question("counts", CellCounts(Cells(())), share, by))
     epsilon = (
         (2 if omega.neighbours == "replace_one" else 1) * 2 * math.asinh(1 / (math.sqrt(2) * max(sd, 1e-9)))
     )
-    rate = min(1.0, epsilon / 8)
-    lattices = [_lattice(omega, params, rate * n) for n in np.maximum(1, sizes.rows).tolist()]
+    lattices = [lattice_for(omega, params, epsilon, n) for n in np.maximum(1, sizes.rows).tolist()]
     cells = tuple(_cells(omega, lattice) for lattice in lattices)
 
     # Noise: nu_i = n_i + lambda_i, in every cell.
@@ -102,8 +78,10 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     facts = {
         "cells": len(tau),
         "lattices": [list(lattice.shape) for lattice in lattices],
+        "metric": params.metric,
+        "paths_longer_at_most": round(max(each.stretch for each in set(lattices)), 4),
         "distance_from_signed_measure": moved / max(1, int(totals.sum())),
-        "at_worst": _at_worst(lattices),
+        "at_worst": at_worst(lattices),
     }
     each = [
         guarantee.Settled(
@@ -113,9 +91,10 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     ]
     # Sizes of classes that were made to add up to a public n are off by sqrt(2) of their noise at most.
     doubt = math.sqrt(sizes.variance * (2 if exact else 1)) if by or not exact else 0.0
+    distance = _distance(omega, lattices[0], params)
     return Model(
         int(totals.sum()), _drawing(omega, lattices, tau, nu.sd), _notes(omega, lattices, tau), facts,
-        bound=partial(guarantee.by_answers, each, nu.noise, nu.sd, doubt),
+        bound=partial(guarantee.by_answers, each, distance, nu.noise, nu.sd, doubt),
     )  # fmt: skip
 
 
@@ -127,85 +106,24 @@ def bound(
         return None
     exact, hinted = omega.neighbours == "replace_one", omega.rows_hint is not None
     part = 1.0 if exact or hinted else 1 - split["total"] / sum(split.values())
-    lattice = _lattice(omega, params, min(1.0, part * epsilon / 8) * max(1.0, n))
-    if _heavy(omega, lattice):
+    lattice = lattice_for(omega, params, part * epsilon, max(1.0, n))
+    if heavy(omega, lattice):
         return None
     total = 0.0 if exact else None if hinted else 1 / (epsilon * (1 - part))
     found = guarantee.expected_w1(
         lattice, *_widths(omega, lattice, params), n, (2 if exact else 1) / (part * epsilon), total
     )
-    return None if found is None else Bound(found, OURS)
+    return None if found is None else Bound(found, OURS, distance=_distance(omega, lattice, params))
+
+
+def _distance(omega: Domain, lattice: Lattice, params: Params) -> Distance:
+    """The distance between rows that bounds are of."""
+    weighted = min(lengths(params.weights, omega.modelled), default=1.0) < 1
+    return Distance(params.metric, weighted, lattice.diameter / lattice.side)
 
 
 def _widths(omega: Domain, lattice: Lattice, params: Params) -> tuple[list[float], float]:
     return guarantee.widths(omega.modelled, lengths(params.weights, omega.modelled), lattice)
-
-
-def fits(omega: Domain, params: Params) -> list[str]:
-    """Why these columns, or so many cells, would take too long or too much memory."""
-    d = len(omega.modelled)
-    if wrong := faults(params.weights, omega.modelled) or _unordered(omega, params):
-        return wrong
-    if d > MOST_COLUMNS:
-        return [f"psmm takes at most {MOST_COLUMNS} columns, and there are {d}; use joint or lowdim"]
-    lattice = divided(_scales(omega, params), params.cells or 1, params.metric)
-    if not _heavy(omega, lattice):
-        return []
-    largest = _largest(omega, params.metric, tuple(_scales(omega, params)))
-    what = f"a lattice of {lattice.size:,} cells"
-    what += f" for each of {omega.classes} classes" if omega.strata else ""
-    if lattice.size > MOST_CELLS:
-        what = f"psmm cannot have {what}"
-    else:
-        worst = _at_worst([lattice] * omega.classes)
-        what = f"psmm could take {worst['seconds']:,.0f} s and {worst['bytes'] / 1e9:,.1f} GB for {what}"
-    if _heavy(omega, largest):
-        return [f"{what}, the smallest there is for these columns; release fewer of them, or use marginals"]
-    return [f"{what}; mechanism.cells may be at most {largest.size} here"]
-
-
-def _unordered(omega: Domain, params: Params) -> list[str]:
-    """Columns with categories or missing values that are lighter than others: their distances are all 1."""
-    long = zip(omega.modelled, lengths(params.weights, omega.modelled), strict=True)
-    light = [c.name for c, length in long if length < 1 and (c.type in ("nominal", "boolean") or c.nullable)]
-    why = "has categories without an order or missing values; no column may be heavier in mechanism.weights"
-    return [f"{name} {why}" for name in light]
-
-
-def _scales(omega: Domain, params: Params) -> list[Scale]:
-    long = zip(omega.modelled, lengths(params.weights, omega.modelled), strict=True)
-    return [Scale(c.size, c.type in ("nominal", "boolean"), c.nullable, length) for c, length in long]
-
-
-def _at_worst(lattices: Sequence[Lattice]) -> dict[str, float]:
-    """Seconds and bytes: classes take their time one after the other, and all are kept."""
-    efforts = {lattice: effort(lattice) for lattice in set(lattices)}
-    cells = sum(lattice.size for lattice in lattices)
-    return {
-        "seconds": round(sum(efforts[lattice][0] for lattice in lattices) + EACH_SECOND * cells, 3),
-        "bytes": round(max(size for _, size in efforts.values()) + EACH_BYTE * cells),
-    }
-
-
-def _heavy(omega: Domain, lattice: Lattice) -> bool:
-    if lattice.size > MOST_CELLS:
-        return True
-    worst = _at_worst([lattice] * omega.classes)
-    return worst["seconds"] > SECONDS or worst["bytes"] > BYTES
-
-
-@lru_cache(maxsize=8)
-def _largest(omega: Domain, metric: str, scales: tuple[Scale, ...]) -> Lattice:
-    most = last_where(lambda cells: not _heavy(omega, divided(scales, cells, metric)), MOST_CELLS)
-    return divided(scales, most, metric)
-
-
-def _lattice(omega: Domain, params: Params, m: float) -> Lattice:
-    scales = tuple(_scales(omega, params))
-    if params.cells:
-        return divided(scales, params.cells, params.metric)
-    lattice = divided(scales, round(min(max(1, m), MOST_CELLS)), params.metric, nearest=True)
-    return _largest(omega, params.metric, scales) if _heavy(omega, lattice) else lattice
 
 
 def _edges(column: Column, axis: Axis) -> Ints:

@@ -16,13 +16,14 @@ from dpsynth_cli.shares import divide
 
 @dataclass(frozen=True)
 class Sizes:
-    """One size a class (one without strata), never negative, and the variance of its noise.
+    """One size a class (one without strata), never negative, and the variance and the kind of its noise.
 
     Where only a public hint is known the variance is infinite: use the size to choose, not to count.
     """
 
     rows: Floats
     variance: float
+    noise: str = "none"
 
     @property
     def total(self) -> int:
@@ -46,4 +47,4 @@ def sizes_and_rest(ask: Ask, omega: Domain, split: Mapping[str, float]) -> tuple
     answer = ask([Question("total", Total(), own, omega.strata)])[0]
     noisy = answer.values.astype(np.float64)
     rows = on_simplex(noisy, n) if n is not None else np.maximum(noisy, 0.0)
-    return Sizes(rows, answer.sd**2), rest
+    return Sizes(rows, answer.sd**2, answer.noise), rest

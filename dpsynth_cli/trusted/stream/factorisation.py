@@ -5,7 +5,8 @@ of C x; everything so far, x_1 + .. + x_k, follows from them by forward substitu
 which is post-processing. All of this is public: functions of the number of the release alone.
 
 Phases. Releases 1 .. 128 are the first phase, the next 128^2 the second, then 128^4 and so on. A row of C has
-entries of its own phase only, and what is known at the end of a phase is carried on.
+entries of its own phase only, and what is known at the end of a phase is carried on. Where it is known
+beforehand that there will be no more than so many releases, they are one phase, and there is no other.
 
 `SquareRoot`, for Gaussian noise: C_ki is about c(k-i), the coefficients of (1-z)^(-1/2), whose square counts
 (Fichtenberger, Henzinger and Upadhyay, ICML 2023); older releases go together in blocks, so that there are
@@ -23,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 FIRST = 128  # releases of the first phase: at 8 a doubling, until the clock is 2^16
 UNIT = 1 << 16
@@ -38,11 +39,20 @@ class Phase:
     length: int
 
 
-def phase_of(release: int) -> Phase:
+class TooManyReleases(ValueError):
+    """A release beyond the last one that a stream may have."""
+
+
+def phase_of(release: int, most: int | None = None) -> Phase:
+    """`most` is how many releases there may be; None where nobody knows.
+
+    >>> phase_of(128), phase_of(129), phase_of(129, 500)
+    (Phase(before=0, length=128), Phase(before=128, length=16384), Phase(before=0, length=500))
     """
-    >>> phase_of(128), phase_of(129)
-    (Phase(before=0, length=128), Phase(before=128, length=16384))
-    """
+    if most is not None:
+        if release > most:
+            raise TooManyReleases(f"release {release} of a stream that has at most {most}")
+        return Phase(0, most)
     before, length = 0, FIRST
     while release > before + length:
         before, length = before + length, length**2
@@ -52,6 +62,11 @@ def phase_of(release: int) -> Phase:
 class Factorisation(Protocol):
     """Rows of C inside a phase. Steps count from 1; a block begins after step `start`, and ends at the
     next."""
+
+    @property
+    def most(self) -> int | None:
+        """How many releases the stream may have, if that is known."""
+        ...
 
     @property
     def unit(self) -> int:
@@ -73,6 +88,7 @@ class Factorisation(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class SquareRoot:
     """c(0) = 2^16, c(m) = floor(2^16 / sqrt(pi (m + 1/4))).
 
@@ -81,7 +97,8 @@ class SquareRoot:
     no less: where it takes several ages together, it takes each as the first of them.
     """
 
-    unit = UNIT
+    most: int | None = None
+    unit: ClassVar[int] = UNIT
 
     def weight(self, age: int) -> int:
         # 355/113 is a little above pi.
@@ -104,6 +121,7 @@ class SquareRoot:
         return 0
 
 
+@dataclass(frozen=True)
 class Branches:
     """A tree with b branches and h levels, b^h >= length.
 
@@ -111,7 +129,8 @@ class Branches:
     each step is in at most one row of each of the h sizes, with entry 1.
     """
 
-    unit = 1
+    most: int | None = None
+    unit: ClassVar[int] = 1
 
     def shape(self, length: int) -> tuple[int, int]:
         """b and h, for the least noise of a sum of all: about h^2 for each of h b / 2 rows.
@@ -147,9 +166,9 @@ class Branches:
         return step // top * top
 
 
-def factorisation(currency: str) -> Factorisation:
-    """For the noise that a budget's currency buys."""
-    return SquareRoot() if currency == "rho" else Branches()
+def factorisation(currency: str, most: int | None = None) -> Factorisation:
+    """For the noise that a budget's currency buys, and so many releases."""
+    return SquareRoot(most) if currency == "rho" else Branches(most)
 
 
 def next_starts(method: Factorisation, starts: Sequence[int], release: int) -> list[int]:
@@ -157,7 +176,7 @@ def next_starts(method: Factorisation, starts: Sequence[int], release: int) -> l
 
     Those of former phases are one block, with entry 0.
     """
-    phase = phase_of(release)
+    phase = phase_of(release, method.most)
     step = release - phase.before
 
     def kept(start: int) -> bool:
@@ -170,7 +189,7 @@ def next_starts(method: Factorisation, starts: Sequence[int], release: int) -> l
 
 def rows_of(method: Factorisation, starts: Sequence[int], release: int) -> list[list[int]]:
     """The rows of C that a release measures, as entries of its blocks."""
-    phase = phase_of(release)
+    phase = phase_of(release, method.most)
     inside = [start - phase.before for start in starts]
     rows = method.rows(inside, release - phase.before, phase.length)
     return [[entry if start >= 0 else 0 for entry, start in zip(row, inside, strict=True)] for row in rows]
@@ -178,7 +197,7 @@ def rows_of(method: Factorisation, starts: Sequence[int], release: int) -> list[
 
 def needed_from(method: Factorisation, release: int) -> int:
     """Raw counts of blocks that begin before this are never measured again."""
-    phase = phase_of(release)
+    phase = phase_of(release, method.most)
     if release == phase.before + phase.length:
         return release
     return phase.before + method.forgets(release - phase.before, phase.length)

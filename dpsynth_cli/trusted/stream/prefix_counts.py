@@ -26,7 +26,7 @@ from dpsynth_cli.trusted.core.curator import InMemory, open_curator
 from dpsynth_cli.trusted.core.sensitivity import is_free
 from dpsynth_cli.trusted.noise.words import SystemSource
 from dpsynth_cli.trusted.stream.blocks import Blocks, derived
-from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
+from dpsynth_cli.trusted.stream.factorisation import Factorisation, rows_of
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.stream.release_prices import NOISE, release_bill, sd_of
 
@@ -55,6 +55,7 @@ class _Row:
 
 
 def prefix_counts(
+    method: Factorisation,
     blocks: Blocks,
     partition: Cells,
     room: Callable[[int], Floats],
@@ -72,9 +73,8 @@ def prefix_counts(
     another time. Answers are not durable yet: nothing of them may leave the process before the state is.
     """
     currency = accountants[0].currency
-    method = factorisation(currency)
     rows = rows_of(method, blocks.starts, blocks.release)
-    bills = [release_bill(omega, accountant, blocks.release) for accountant in accountants]
+    bills = [release_bill(omega, each, blocks.release, most=method.most) for each in accountants]
     asks = [
         open_curator(_Row(blocks.raw, row, partition), bill, source, InMemory())
         for row, bill in zip(rows, bills, strict=True)

@@ -19,12 +19,14 @@ from dpsynth_cli.trusted.stream.factorisation import factorisation, phase_of
 NOISE = {"rho": "factorised_gaussian", "epsilon": "branched_laplace"}
 
 
-def release_charge(question: Question, omega: Domain, accountant: Accountant, release: int) -> Charge:
+def release_charge(
+    question: Question, omega: Domain, accountant: Accountant, release: int, most: int | None = None
+) -> Charge:
     """What a level's counts cost an event over its whole life, and the noise of each row of C for that."""
     if is_free(question, omega) or not question.share:
         once = charge_for(replace(question, share=Fraction(1)), omega, accountant)
         return replace(once, question=question, price=Price("none", Fraction(0), Fraction(0), 0.0))
-    return charge_over(question, omega, accountant.currency, accountant.total, phase_of(release).length)
+    return charge_over(question, omega, accountant.currency, accountant.total, phase_of(release, most).length)
 
 
 @lru_cache(maxsize=128)
@@ -56,10 +58,14 @@ def charge_over(
 
 
 def release_bill(
-    omega: Domain, accountant: Accountant, release: int, recorded: Iterable[tuple[object, Answer]] = ()
+    omega: Domain,
+    accountant: Accountant,
+    release: int,
+    recorded: Iterable[tuple[object, Answer]] = (),
+    most: int | None = None,
 ) -> Bill:
-    """A bill of one release: the shares of all its levels add up to at most 1."""
-    return Bill(omega, accountant, recorded, partial(release_charge, release=release))
+    """A bill of one release, of so many: the shares of all its levels add up to at most 1."""
+    return Bill(omega, accountant, recorded, partial(release_charge, release=release, most=most))
 
 
 def sd_of(bill: Bill, question: Question) -> float:

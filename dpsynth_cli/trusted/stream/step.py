@@ -39,6 +39,7 @@ class Stream:
     room: Callable[[int], Floats]  # the part of Omega that each cell of a level has
     public_arrivals: bool
     budget: Callable[[], Accountant]
+    most: int | None = None  # releases that it may have; None: any number
 
     def __post_init__(self) -> None:
         # Under add_remove a row that is not there changes how many arrive.
@@ -77,12 +78,12 @@ def measure_release(state: StreamState, stream: Stream, ask_release: Callable[[A
     events are not measured now, as far as it is known.
     """
     budget = stream.budget()
-    method = factorisation(budget.currency)
+    method = factorisation(budget.currency, stream.most)
     blocks = open_release(method, state.blocks, state.open)
     accountants = [stream.budget() for _ in rows_of(method, blocks.starts, blocks.release)]
     events = state.events if stream.public_arrivals else None
     ask, asked = prefix_counts(
-        blocks, stream.partition, stream.room, stream.omega, accountants, system_source(), events
+        method, blocks, stream.partition, stream.room, stream.omega, accountants, system_source(), events
     )
     state.answers = []
 

@@ -44,6 +44,29 @@ def test_there_are_r_releases_while_the_clock_doubles():
     assert all(schedule.due(t, 10_000) > schedule.due(t - 1, 10_000) for t in range(1, 6000, 97))
 
 
+@pytest.mark.parametrize("R", [1, 2, 8, 50, 10_000])
+def test_there_are_never_more_releases_than_a_horizon_allows(R):
+    """One at a time of the clock at most: so many where it passes every number, fewer where it jumps."""
+    seen, made = 0, 0
+    for t in range(1, 400):
+        made, seen = made + (schedule.due(t, R) > seen), schedule.due(t, R)
+        assert schedule.most_releases(t, R) == made
+    rng = np.random.default_rng(R)
+    clock, seen, made = 0, 0, 0
+    for step in rng.geometric(0.02, 200).tolist():
+        clock += step
+        made, seen = made + (schedule.due(clock, R) > seen), schedule.due(clock, R)
+        assert made <= schedule.most_releases(clock, R)
+    assert schedule.most_releases(None, R) is None
+
+
+@pytest.mark.parametrize("algorithm", ["sparse", "joint"])
+def test_only_blocks_take_a_horizon(algorithm):
+    assert online.fits(PLACE, online.Params(horizon=30)) == []
+    (refusal,) = online.fits(PLACE, online.Params(algorithm, horizon=30))[:1]
+    assert refusal.startswith(f"mechanism.horizon is 30, and algorithm is {algorithm}")
+
+
 def test_when_a_release_is_due_is_exact_also_at_powers_of_two():
     for R in (1, 7, 10_000):
         for clock in (1, 2, 3, 5, 2**20, 2**40, 2**60 - 1, 2**60, 2**60 + 1):

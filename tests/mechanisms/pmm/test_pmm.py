@@ -286,9 +286,12 @@ def far_apart(column: Column, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(missing[0] != missing[1], 1.0, np.where(missing[0] & missing[1], 0.0, apart))
 
 
-def w1(omega: Domain, one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
+def w1(
+    omega: Domain, one: dict[str, np.ndarray], other: dict[str, np.ndarray], metric: str = "linf"
+) -> float:
     """Exact: an assignment of as many rows to as many."""
-    cost = np.max([far_apart(c, one[c.name][:, None], other[c.name][None, :]) for c in omega.columns], axis=0)
+    parts = [far_apart(c, one[c.name][:, None], other[c.name][None, :]) for c in omega.columns]
+    cost = np.linalg.norm(np.stack(parts), {"linf": np.inf, "l1": 1, "l2": 2}[metric], axis=0)
     return float(cost[linear_sum_assignment(cost)].mean())
 
 

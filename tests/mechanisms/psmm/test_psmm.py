@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
-from dpsynth_cli.mechanisms.psmm import psmm
+from dpsynth_cli.mechanisms.psmm import lattices, psmm
 from dpsynth_cli.mechanisms.psmm.psmm import BLOCK_ROWS, MECHANISM, Params, fits
 from dpsynth_cli.numeric.lattice import Axis, Lattice
 from dpsynth_cli.numeric.transport import closest, closest_by_flow
@@ -76,7 +76,7 @@ def check_valid(model, omega, rows):
 # --- the budget ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["linf", "l1"])
+@pytest.mark.parametrize("metric", ["linf", "l1", "l2"])
 @pytest.mark.parametrize("strata", [None, "s", "b"])
 @pytest.mark.parametrize("delta", [None, 1e-6])
 @pytest.mark.parametrize("neighbours", RELATIONS)
@@ -268,14 +268,37 @@ def test_auto_takes_epsilon_n_over_8_cells():
     assert released(square(), clusters(400), 10_000.0)[0].facts["cells"] == 400  # never more than rows
 
 
+def test_a_line_has_fewer_cells_where_there_are_many_rows_and_each_category_is_a_line():
+    line, few = Domain((continuous("x"),), "replace_one"), clusters(400, 1)
+    assert released(line, few)[0].facts["cells"] == 50  # epsilon n / 8
+    assert released(line, clusters(8000, 1))[0].facts["cells"] == 400  # and not 1000
+    both = Domain((continuous("x"), nominal("s")), "replace_one")
+    codes = clusters(8000, 1) | {"s": np.arange(8000) % 4}
+    assert released(both, codes)[0].facts["cells"] == pytest.approx(4 ** (1 / 3) * 400, rel=0.01)
+
+
+def test_the_cells_of_a_line_make_its_bound_about_the_least():
+    line = Domain((continuous("x"),), "replace_one")
+    cells = [psmm.bound(line, Params(cells=m), MECHANISM.stages, 1.0, 64_000).w1 for m in (400, 1600, 8000)]
+    assert cells[1] < min(cells[0], cells[2])
+    auto = psmm.bound(line, Params(), MECHANISM.stages, 1.0, 64_000).w1
+    assert auto == pytest.approx(cells[1])  # (64,000)^(2/3) = 1600
+
+
+def test_the_audit_says_how_much_longer_paths_are_than_the_distance():
+    model, _, _ = released(square(), clusters(4000), params=Params(metric="l2"))
+    assert (model.facts["metric"], model.facts["paths_longer_at_most"]) == ("l2", 1.0308)
+    assert released(square(), clusters(400))[0].facts["paths_longer_at_most"] == 1
+
+
 def test_auto_is_capped_by_what_is_feasible(monkeypatch):
-    monkeypatch.setattr(psmm, "SECONDS", 0.5)
-    psmm._largest.cache_clear()
+    monkeypatch.setattr(lattices, "SECONDS", 0.5)
+    lattices.largest.cache_clear()
     omega = Domain((continuous("x"), continuous("y"), continuous("z")), "add_remove", rows_hint=10**9)
     model, _, _ = released(omega, clusters(10, 3))
     assert fits(omega, Params(cells=model.facts["cells"])) == []
     assert fits(omega, Params(cells=2 * model.facts["cells"])) != []
-    psmm._largest.cache_clear()
+    lattices.largest.cache_clear()
 
 
 def test_more_cells_than_feasible_are_refused_and_the_most_that_are_is_named():
@@ -341,6 +364,16 @@ def test_refusing_takes_no_time_even_for_awkward_steps():
         start = time.process_time()
         fits(Domain((continuous("x"), *ordinal[:count])), Params(cells=10**6))
         assert time.process_time() - start < 5
+
+
+def test_the_euclidean_distance_takes_at_most_four_ordered_columns():
+    cube = tuple(continuous(f"x{i}") for i in range(5))
+    (refusal,) = fits(Domain(cube), Params(metric="l2"))
+    assert refusal == (
+        "mechanism.metric is l2, for at most 4 columns with an order, and there are 5; set it to linf or l1, "
+        "or release fewer columns"
+    )
+    assert fits(Domain((*cube[:4], nominal("s"))), Params(metric="l2")) == []
 
 
 def test_few_cells_are_shared_by_categories_and_the_audit_says_so():

@@ -11,6 +11,7 @@ from dpsynth_cli.trusted.stream.factorisation import (
     FIRST,
     Branches,
     SquareRoot,
+    TooManyReleases,
     needed_from,
     next_starts,
     phase_of,
@@ -44,6 +45,26 @@ def test_no_column_is_longer_than_the_norm_of_its_phase_and_one_reaches_it(name)
     # Nothing of the first phase is measured in the second, so its columns are whole.
     assert columns[0] == method.norm(FIRST)
     assert not C[-1, :FIRST].any()
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 37, 200, 600])
+@pytest.mark.parametrize("name", METHODS)
+def test_with_a_known_end_no_column_is_longer_than_the_norm_of_so_many_releases(name, most):
+    """Exactly, over the whole life: there is one phase and no release beyond it."""
+    kind, power = type(METHODS[name][0]), METHODS[name][1]
+    method = kind(most)
+    C, _ = matrix(method, most)
+    assert (C >= 0).all()
+    columns = (C**power).sum(axis=0)
+    norm = method.norm(phase_of(most, most).length)
+    assert columns.max() <= norm
+    assert columns[0] >= 0.99 * norm  # and it says no more than that
+    if most < FIRST:
+        assert norm <= method.norm(FIRST)
+    with pytest.raises(TooManyReleases):
+        next_starts(method, list(range(most)), most + 1)
+    with pytest.raises(TooManyReleases):
+        rows_of(method, list(range(most + 1)), most + 1)
 
 
 def test_the_square_roots_entries_are_no_larger_than_those_of_their_age():

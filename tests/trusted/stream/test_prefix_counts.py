@@ -16,7 +16,7 @@ from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import TranscriptMismatch
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.blocks import Blocks, close_release, open_release
-from dpsynth_cli.trusted.stream.factorisation import factorisation, rows_of
+from dpsynth_cli.trusted.stream.factorisation import TooManyReleases, factorisation, rows_of
 from dpsynth_cli.trusted.stream.leaves import Gathered, Leaves
 from dpsynth_cli.trusted.stream.prefix_counts import prefix_counts
 from dpsynth_cli.trusted.stream.release_prices import release_bill, release_charge
@@ -56,7 +56,7 @@ def opened(currency: str, before: Blocks, rows: Leaves, omega: Domain = OMEGA, e
     method = factorisation(currency)
     blocks = open_release(method, before, rows)
     budgets = [BUDGETS[currency]() for _ in rows_of(method, blocks.starts, blocks.release)]
-    ask, asked = prefix_counts(blocks, FULL, room, omega, budgets, system_source(), events)
+    ask, asked = prefix_counts(method, blocks, FULL, room, omega, budgets, system_source(), events)
     return blocks, ask, asked
 
 
@@ -110,6 +110,24 @@ def test_the_noise_of_a_row_pays_for_a_whole_column_of_c(currency, neighbours):
         else:
             assert charge.price.parameter == norm / (share * budget.total)
         assert charge.price.cost == share * budget.total
+
+
+@pytest.mark.parametrize("currency", BUDGETS)
+def test_with_a_known_end_a_row_pays_for_a_column_of_so_many_releases_and_for_none_beyond(currency):
+    budget, share = BUDGETS[currency](), Fraction(1, 5)
+    for most in (10, 365):
+        charges = [release_charge(level(2, share), OMEGA, budget, release, most) for release in (1, most)]
+        assert charges[0].price == charges[1].price
+        norm = factorisation(currency).norm(most)
+        if currency == "rho":
+            assert charges[0].price.parameter >= Fraction(norm) / (2 * share * budget.total)
+        else:
+            assert charges[0].price.parameter == norm / (share * budget.total)
+        with pytest.raises(TooManyReleases):
+            release_charge(level(2, share), OMEGA, budget, most + 1, most)
+    unknown = release_charge(level(2, share), OMEGA, budget, 10)
+    known = release_charge(level(2, share), OMEGA, budget, 10, 10)
+    assert known.price.parameter < Fraction(3, 4) * unknown.price.parameter
 
 
 @pytest.mark.parametrize("currency", BUDGETS)
