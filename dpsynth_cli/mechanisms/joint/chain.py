@@ -22,7 +22,8 @@ from dpsynth_cli.numeric.settled import settled
 from dpsynth_cli.numeric.systematic import chosen, even, within
 from dpsynth_cli.questions import Floats, Ints
 
-PASSES = 6  # of proportional fitting
+PASSES = 6  # of proportional fitting;
+ROUGH = 3  # of a model that is only asked what it expects
 FUSED = 2**14  # numbers in a table of several factors, at most;
 ALL_FUSED = 2**22  # and times the factors of a model
 UNLIKELY = 1e-9  # of what is likeliest; less, and few rows are not moved there
@@ -68,7 +69,7 @@ class Chain:
                 Target(index, factor.group, factor.counts)
                 for index, factor in zip(indices, step.factors, strict=True)
             ]
-            p, found = fitted(self._begin(step, indices, rows), targets, PASSES)
+            p, found = fitted(self._begin(step, indices, rows), targets, ROUGH if wanted else PASSES)
             for factor, fit in zip(step.factors, found, strict=True):
                 factor.fit[:] = fit
             for scope in asked[j]:

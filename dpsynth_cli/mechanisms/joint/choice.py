@@ -7,8 +7,9 @@ neighbours leave a part of 1/m open, and that joined categories leave their mass
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -62,10 +63,11 @@ def _worth(
     options = [[(columns, _levels(survey, columns, size)) for size in sizes] for columns, _ in gaps]
     cells = np.array([[survey.weight(scope) for scope in row] for row in options])
     saved = np.zeros(cells.shape)
+    part_of = cache(partial(_closed_by, survey.frame))
     for at, ((scope, gap), row) in enumerate(zip(gaps.items(), options, strict=True)):
-        looked_at, closed = survey.weight(scope), _closed(survey, scope)
+        looked_at, closed = survey.weight(scope), _closed(part_of, scope)
         for number, resolved in enumerate(row):
-            part = _closed(survey, resolved) / closed
+            part = _closed(part_of, resolved) / closed
             chance = math.sqrt(min(1.0, cells[at, number] / looked_at))
             saved[at, number] = more * gap.beyond * part + gap.by_chance * chance
     triples = len(next(iter(gaps))[0]) > 2
@@ -87,9 +89,9 @@ def _levels(survey: Survey, columns: Sequence[int], size: int) -> tuple[int, ...
     return tuple(survey.frame.ladders[j].level(size) for j in columns)
 
 
-def _closed(survey: Survey, scope: Scope) -> float:
-    """The part of a gap that a table of these levels closes, about."""
-    return math.prod(_closed_by(survey.frame, j, level) for j, level in zip(*scope, strict=True))
+def _closed(part_of: Callable[[int, int], float], scope: Scope) -> float:
+    """The part of a gap that a table of these levels closes, about: the parts of its columns multiplied."""
+    return math.prod(map(part_of, *scope))
 
 
 def _closed_by(frame: Frame, j: int, level: int) -> float:

@@ -18,7 +18,8 @@ from dpsynth_cli.numeric.forest import rooted
 from dpsynth_cli.numeric.sampling import whole
 from dpsynth_cli.questions import Ints
 
-ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns
+ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns;
+ROUGH = 0.5  # of them where it is only asked what it expects
 LEAST_ROWS = 2**12
 ROUNDS = 2  # in which rows are drawn again where each is given the one before it
 SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
@@ -78,7 +79,7 @@ class Evidence:
             (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
             for j, parent in rooted(list(pairs), d)
         ]
-        most = ROWS * min(1.0, (20 / d) ** 0.5)
+        most = ROWS * min(1.0, (20 / d) ** 0.5) * (ROUGH if wanted else 1)
         rows = max(LEAST_ROWS, int(min(most, 8 * float(self.frame.totals.sum()))))
         classes = classes_of(np.maximum(whole(self.frame.totals, rows, rng), 1))
         return Chain(self.frame, tables, order, classes, rng, wanted)

@@ -1,14 +1,14 @@
 """Counts of rows in many tables at once, and how far tables are from what was expected. Exact integers.
 
-Columns are packed (`batch.py`) and packs counted two by two; what was counted of other columns is added up
-again.
+Columns are packed (`batch.py`) and packs counted by twos or, for tables of three columns, by threes; what was
+counted of other columns is added up again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dpsynth_cli.trusted.sums.batch import Batch, Pack
 from dpsynth_cli.trusted.sums.cells import joined
 
 PACK = 2**8 - 1  # cells of a pack: two of them have fewer than 2^16
+THIRD = 40  # cells of a pack: three of them have fewer than 2^16
 
 Pair = tuple[int, int]
 
@@ -33,15 +34,18 @@ def count(total: Ints, cells: np.ndarray) -> None:
 def count_tables(total: Ints, tables: Sequence[Cells], batch: Batch) -> None:
     """Add the counts of all tables, row-major, one after the other.
 
-    Tables of one or two axes are counted together with others; the rest, and any that has more cells than
+    Tables of at most three axes are counted together with others; the rest, and any that has more cells than
     there are rows, alone.
     """
     ends = list(accumulate(map(cell_count, tables)))
     parts = [total[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     place: dict[Axis, int] = {}
     together: dict[Pair, list[tuple[Ints, bool]]] = {}
+    triples: list[tuple[Cells, Ints]] = []
     for table, part in zip(tables, parts, strict=True):
-        if len(set(table.axes)) == len(table.axes) in (1, 2) and len(part) <= batch.rows:
+        if len(set(table.axes)) == len(table.axes) == 3 and len(part) <= batch.rows:
+            triples.append((table, part))
+        elif len(set(table.axes)) == len(table.axes) in (1, 2) and len(part) <= batch.rows:
             at = [place.setdefault(axis, len(place)) for axis in table.axes]
             together.setdefault((min(at), max(at)), []).append((part, at[0] > at[-1]))
         elif table.axes:
@@ -51,6 +55,40 @@ def count_tables(total: Ints, tables: Sequence[Cells], batch: Batch) -> None:
     for pair, counted in pair_tables(tuple(place), together, batch):
         for part, turned in together[pair]:
             part += (counted.T if turned else counted).ravel()
+    if triples:
+        count_triples(triples, batch)
+
+
+def count_triples(tables: Sequence[tuple[Cells, Ints]], batch: Batch) -> None:
+    """Add the counts of tables of three axes, those of the same packs together."""
+    axes = dict.fromkeys(axis for table, _ in tables for axis in table.axes)
+    place = {axis: at for at, axis in enumerate(axes)}
+    packs = batch.packs(tuple(axes), min(THIRD, round(batch.rows ** (1 / 3))))
+    home = {member: number for number, pack in enumerate(packs) for member in pack.members}
+    of_packs: dict[tuple[int, ...], list[tuple[Cells, Ints]]] = {}
+    for table, part in tables:
+        key = tuple(sorted({home[place[axis]] for axis in table.axes}))
+        of_packs.setdefault(key, []).append((table, part))
+    for key, wanted in of_packs.items():
+        own = [(packs[number].number, packs[number].cells) for number in key]
+        cells = prod(size for _, size in own)
+        if len(wanted) == 1 or cells > batch.rows:
+            for table, part in wanted:
+                count(part, batch.path(table))
+            continue
+        members = [member for number in key for member in packs[number].members]
+        whole = np.bincount(joined(own), minlength=cells)
+        whole = whole.reshape([size for number in key for size in packs[number].sizes])
+        inside = len(packs[key[0]].members)
+        halfway: dict[tuple[int, ...], Ints] = {}  # what is asked of the first pack, and all of the others
+        for table, part in wanted:
+            at = [members.index(place[axis]) for axis in table.axes]
+            first = tuple(sorted(axis for axis in at if axis < inside))
+            if first not in halfway:
+                halfway[first] = added(whole, (*first, *range(inside, whole.ndim)))
+            rest = [axis - inside + len(first) for axis in sorted(at) if axis >= inside]
+            found = added(halfway[first], (*range(len(first)), *rest))
+            part += found.transpose([sorted(at).index(axis) for axis in at]).ravel()
 
 
 def pair_tables(axes: tuple[Axis, ...], wanted: Iterable[Pair], batch: Batch) -> Iterator[tuple[Pair, Ints]]:

@@ -29,7 +29,7 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.trusted.core.checks import check_question
 from dpsynth_cli.trusted.core.shapes import cell_count, columns_of, lengths_of, tables_only
-from dpsynth_cli.trusted.sums.batch import cells_of, path_of
+from dpsynth_cli.trusted.sums.batch import Batch, cells_of, path_of
 from dpsynth_cli.trusted.sums.cells import centred, clipped, column_cells
 from dpsynth_cli.trusted.sums.tally import Tally
 
@@ -465,7 +465,7 @@ def test_distances_follow_the_definition(question, rows):
 def test_of_many_rows_tables_are_counted_together_and_are_the_same(by):
     """70 rows are too few for packs of several columns."""
     codes = some_rows(np.random.default_rng(5), 4000)
-    tables = (*TABLES, *(Cells(pair) for pair in permutations(AXES, 2)))
+    tables = (*TABLES, *(Cells(some) for many in (2, 3) for some in permutations(AXES, many)))
     question = misfit(tables, by, most=400)
     alone = [
         np.bincount(path_of(part, own, OMEGA), minlength=cell_count(part))
@@ -481,6 +481,22 @@ def test_of_many_rows_tables_are_counted_together_and_are_the_same(by):
     tally = Tally([question], OMEGA)
     tally.add(codes, 4000)
     assert tally.partial()[1][0].tolist() == np.concatenate(alone).tolist()  # raw, before it is compared
+
+
+def test_triples_of_few_cells_are_not_counted_one_by_one(monkeypatch):
+    """Six columns of 3 or 4 cells: all 20 triples, in any order, from packs of two and three columns."""
+    axes = [
+        Bins(name, edges)
+        for name, edges in (("a", (0, 3, 10, 11)), ("a", (0, 5, 6, 11)), ("k", (0, 1, 2, 3)))
+    ]
+    axes += [Halves("x", 2), Bins("t", (0, 70, 50_000, 100_000)), Bins("f", (0, 1, 2, 3))]
+    tables = [Cells(three) for three in combinations(axes, 3)] + [Cells((axes[5], axes[0], axes[3]))]
+    codes = some_rows(np.random.default_rng(6), 5000)
+    alone = [np.bincount(path_of(part, codes, OMEGA), minlength=cell_count(part)) for part in tables]
+    monkeypatch.setattr(Batch, "path", None)
+    tally = Tally([misfit(tuple(tables))], OMEGA)
+    tally.add(codes, 5000)
+    assert tally.partial()[1][0].tolist() == np.concatenate(alone).tolist()
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))
