@@ -52,7 +52,7 @@ def weighted(
         rows = with_empty_cells(statistic.columns, released, known, rng)
     else:
         rows = with_rows_anywhere(released, known, rng)
-    own, codes = Calibration(statistic.columns, rows, known), rows.table.codes
+    own, codes = Calibration.about(statistic.columns, rows, known), rows.table.codes
     weight, drawn = own.weights(), [own.weights(rng) for _ in range(NOISES)]
     answer = statistic.prepared(codes)
     centre = answer(weight)

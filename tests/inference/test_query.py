@@ -83,7 +83,7 @@ def test_weights_give_rows_the_counts_that_were_measured():
     answer = released(own, free).asked[0][1].__class__(counts, charge.lengths, "discrete_laplace", 0.5)
     told = known([(charge.question, answer)], own.domain, 2000)
     assert told.relation("sex", "level") == COUNTED
-    weight = Calibration(("sex", "level"), rows, told).weights()
+    weight = Calibration.about(("sex", "level"), rows, told).weights()
     found = np.bincount(4 * free["sex"] + free["level"], weight)
     assert found == pytest.approx(counts, abs=0.1)
 
@@ -93,7 +93,7 @@ def test_other_noise_moves_weighted_answers_as_much_as_its_variance_says(delta):
     """One count of a seeded release, 2,000 seeded draws: the variance is known exactly."""
     own = spec(delta=delta, sex=COLUMNS["sex"])
     shown = published(own, CODES)
-    calibration = Calibration(("sex",), shown.released, shown.known)
+    calibration = Calibration.about(("sex",), shown.released, shown.known)
     answer = statistic("count() by sex", own).prepared(shown.released.table.codes)
     rng = np.random.default_rng(0)
     moved = np.array([answer(calibration.weights(rng))[0] for _ in range(2000)])
