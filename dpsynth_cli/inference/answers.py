@@ -45,26 +45,9 @@ def within(
     low: float,
     high: float,
     source: str,
-    level: float,
     note: str = "",
 ) -> Answered:
-    """An answer inside of what it can be. Where noise says less than the least that it can be, it is not
-    certainly the least: the interval goes on as far as the noise may hide."""
+    """An answer inside of what it can be."""
     least, most = possible
-    half = max(high - estimate, estimate - low)
-    if half > 0:
-        high = max(high, least + _beyond(estimate - least, half, level))
-        low = min(low, most - _beyond(most - estimate, half, level))
     low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
     return Answered(key, float(np.clip(estimate, low, high)), low, high, source, note)
-
-
-def _beyond(noisy: float, half: float, level: float) -> float:
-    """What a number that cannot be below nothing is at most, with this probability, where a noisy one with an
-    interval of so much to each side is known of it: a normal distribution, cut off at nothing."""
-    from scipy.special import log_ndtr, ndtri, ndtri_exp
-
-    sd = half / float(ndtri((1 + level) / 2))
-    if not math.isfinite(noisy / sd):
-        return -math.inf
-    return sd * (noisy / sd - float(ndtri_exp(math.log1p(-level) + log_ndtr(noisy / sd))))

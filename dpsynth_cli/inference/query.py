@@ -119,11 +119,11 @@ class Published:
             if not said and cells is not None:
                 low, high = cells[k].interval(level, 0.0 if sampling is None else float(sampling[k]))
                 own = (centre, MODEL, CUT) if cells[k].cut else (cells[k].least.value, MEASURED, "")
-                answers.append(within(key, statistic.possible, own[0], low, high, own[1], level, own[2]))
+                answers.append(within(key, statistic.possible, own[0], low, high, *own[1:]))
             elif said or not math.isfinite(low + high):
                 answers.append(Answered(key, centre, None, None, MODEL, said or NO_ROWS))
             else:
-                answers.append(within(key, statistic.possible, centre, low, high, source, level, note))
+                answers.append(within(key, statistic.possible, centre, low, high, source, note))
         return [_unless_anything(statistic, one) for one in answers]
 
     def _inside_of_cells(self, statistic: Statistic) -> list[bool]:
@@ -150,7 +150,7 @@ def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more
     whole = Estimate(own.value, math.hypot(own.sd, math.sqrt(more)), own.kurtosis)
     half = whole.width(level)
     ends = own.value - half, own.value + half
-    return within(statistic.keys[k], statistic.possible, own.value, *ends, MEASURED, level)
+    return within(statistic.keys[k], statistic.possible, own.value, *ends, MEASURED)
 
 
 def published(path: Path, seed: int = 0, progress: Progress = no_progress) -> Published:
