@@ -9,7 +9,7 @@ import pytest
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.answers import Answered
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.query import Published
+from dpsynth_cli.inference.query import FEW, Published
 from dpsynth_cli.inference.relations import COUNTED, known
 from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.simulate import Drawn, noise
@@ -155,3 +155,12 @@ def test_a_logistic_regression_of_four_columns_takes_more_than_pairs():
         answers[0].note
         == "no interval: it takes more than pairs, which were not counted: sex, age, pay, level"
     )
+
+
+@pytest.mark.parametrize(("outcome", "known"), [("pay > 40", True), ("pay > 60", False)])
+def test_a_logistic_regression_of_an_outcome_that_noise_nearly_hides_is_marked(outcome, known):
+    """1,446 rows of 3,000 have the first outcome and 169 the second."""
+    made = spec("pmm", 1.0, **{name: COLUMNS[name] for name in ("age", "pay")})
+    answers = published(made, CODES).answer(statistic(f"logistic: {outcome} ~ age", made).query)
+    assert {one.low is not None for one in answers} == {known}
+    assert {one.note for one in answers} == {"" if known else FEW}
