@@ -9,7 +9,7 @@
 For each release a table is drawn from the population and released, and every query is answered from what is public.
 `held` is the part of intervals (of 95 %) that hold the number of the table that was released, of so many numbers;
 `marked` the part of numbers that have no interval; `width` the median width, in those of the interval that the real
-rows give of their population. Constants of the method were settled on `varied` with other seeds, and none with HI.
+rows give of their population; `beside query` the median of that of replicates in those of `query`. Constants of the method were settled on `varied` with other seeds, and none with HI.
 The noise of these releases is seeded: they are simulations, and their rows are generated or public.
 """
 
@@ -44,7 +44,7 @@ from benchmarks.tables import Real, real
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.combine import combine
 from dpsynth_cli.inference.honesty import why_not
-from dpsynth_cli.inference.language import parse_query
+from dpsynth_cli.inference.language import Query, parse_query
 from dpsynth_cli.inference.query import Published
 from dpsynth_cli.inference.replicates import replicate_tables
 from dpsynth_cli.inference.sampling import numbers, sampling_variance
@@ -99,7 +99,7 @@ def _replicated(count: int) -> Ask:
     """As somebody's own code gets them from replicates, where the release knows the relation."""
 
     def ask(shown: Published, statistics: dict[str, Statistic]) -> Iterator[Interval]:
-        tables = [Drawn(own, shown.domain, shown.released.total) for own in replicate_tables(shown, count, 0)]
+        tables = _replicate_rows(shown, count)
         for name, declared in statistics.items():
             own = Statistic(declared.query, shown.domain, shown.spec.stated.relations)
             if not why_not(own, shown.known):
@@ -110,8 +110,15 @@ def _replicated(count: int) -> Ask:
     return ask
 
 
-def covered(given: argparse.Namespace, populations: dict[str, Population], ask: Ask) -> Iterator[Finding]:
-    """One line for each mechanism and statistic, with what was found at each epsilon."""
+def _replicate_rows(shown: Published, count: int) -> list[Drawn]:
+    return [Drawn(one, shown.domain, len(one)) for one in replicate_tables(shown, count, 0)]
+
+
+def covered(
+    given: argparse.Namespace, populations: dict[str, Population], ask: Ask, beside: Ask | None = None
+) -> Iterator[Finding]:
+    """One line for each mechanism and statistic, with what was found at each epsilon; the width also in those
+    of the intervals of `beside`."""
     for called in given.population or populations:
         whole = populations[called]
         for mechanism in given.mechanism:
@@ -122,7 +129,7 @@ def covered(given: argparse.Namespace, populations: dict[str, Population], ask: 
             for epsilon in given.epsilon:
                 spec = _spec(mechanism, epsilon, given.delta, columns)
                 progress(f"{called} {mechanism} {epsilon:g}")
-                for name, found in _tallied(given, spec, whole, ask).items():
+                for name, found in _tallied(given, spec, whole, ask, beside).items():
                     line = lines.setdefault(
                         name, {"population": called, "mechanism": mechanism, "statistic": name}
                     )
@@ -130,7 +137,9 @@ def covered(given: argparse.Namespace, populations: dict[str, Population], ask: 
             yield from (lines[name] for name in whole.queries if name in lines)
 
 
-def _tallied(given: argparse.Namespace, spec: Spec, whole: Population, ask: Ask) -> dict[str, dict[str, str]]:
+def _tallied(
+    given: argparse.Namespace, spec: Spec, whole: Population, ask: Ask, beside: Ask | None
+) -> dict[str, dict[str, str]]:
     known = {column.name for column in spec.domain}
     kept = {name: parse_query(text) for name, text in whole.queries.items()}
     statistics = {
@@ -140,6 +149,7 @@ def _tallied(given: argparse.Namespace, spec: Spec, whole: Population, ask: Ask)
     }
     lines: dict[str, list[tuple[float, float]]] = {name: [] for name in statistics}
     widths: dict[str, list[float]] = {name: [] for name in statistics}
+    times: dict[str, list[float]] = {name: [] for name in statistics}
     for run in range(given.runs):
         rng = np.random.default_rng((FIRST + run, round(1000 * float(spec.privacy.epsilon or 0))))
         codes = whole.table(given.rows, rng)
@@ -152,10 +162,19 @@ def _tallied(given: argparse.Namespace, spec: Spec, whole: Population, ask: Ask)
         if run < COMPARED:
             for name, own in statistics.items():
                 widths[name] += (2 * 1.96 * np.sqrt(sampling_variance(own, table, rng))).tolist()
+        others = (
+            {(name, k): _line(*ends, 0.0)[1] for name, k, *ends in beside(shown, statistics)}
+            if beside
+            else {}
+        )
         for name, k, low, high in ask(shown, statistics):
             if np.isfinite(true[name][k]):
                 lines[name].append(_line(low, high, float(true[name][k])))
-    return {name: _summed_up(np.array(line), widths[name]) for name, line in lines.items() if line}
+                if others.get((name, k), 0.0) > 0:
+                    times[name].append(lines[name][-1][1] / others[name, k])
+    return {
+        name: _summed_up(np.array(line), widths[name], times[name]) for name, line in lines.items() if line
+    }
 
 
 def _line(low: float | None, high: float | None, true: float) -> tuple[float, float]:
@@ -165,13 +184,15 @@ def _line(low: float | None, high: float | None, true: float) -> tuple[float, fl
     return float(low <= true <= high), high - low
 
 
-def _summed_up(line: np.ndarray, real_rows: list[float]) -> dict[str, str]:
+def _summed_up(line: np.ndarray, real_rows: list[float], others: list[float]) -> dict[str, str]:
     there = line[~np.isnan(line[:, 0])]
     marked = {"marked": f"{1 - len(there) / len(line):.0%}"}
     if not len(there):
         return {"held": "-"} | marked | {"width": "-"}
     times = np.median(there[:, 1]) / max(float(np.nanmedian(real_rows)), 1e-300)
-    return {"held": f"{100 * there[:, 0].mean():.1f} of {len(there)}"} | marked | {"width": f"{times:.2g}"}
+    beside = {"beside query": f"{np.nanmedian(others):.2f}"} if others else {}
+    held = {"held": f"{100 * there[:, 0].mean():.1f} of {len(there)}"}
+    return held | marked | {"width": f"{times:.2g}"} | beside
 
 
 # --- populations ------------------------------------------------------------------------------------
@@ -209,7 +230,7 @@ def _simulated(given: argparse.Namespace) -> Iterator[Finding]:
 
 def _replicates(given: argparse.Namespace) -> Iterator[Finding]:
     yield f"{given.replicates} replicates of each of {given.runs} releases of {given.rows:,} rows, combined."
-    yield from covered(given, _made_up(), _replicated(given.replicates))
+    yield from covered(given, _made_up(), _replicated(given.replicates), _queried)
 
 
 def _measured(given: argparse.Namespace) -> Iterator[Finding]:
@@ -229,7 +250,7 @@ def _real(given: argparse.Namespace) -> Iterator[Finding]:
 
 
 def _analyses(given: argparse.Namespace) -> Iterator[Finding]:
-    """True, naive (synthetic rows taken as real ones) and corrected, side by side."""
+    """True, naive (synthetic rows taken as real ones), corrected, and from replicates, side by side."""
     for called, (table, whole) in _real_tables(given).items():
         codes = table.codes()[1]
         rows = len(next(iter(codes.values())))
@@ -240,25 +261,27 @@ def _analyses(given: argparse.Namespace) -> Iterator[Finding]:
             rng = np.random.default_rng(round(1000 * epsilon))
             release = simulated(spec, real_rows, rng)
             shown = Published(spec, release.outcome, release.known(), release.seed)
+            made = _replicate_rows(shown, given.replicates)
             for analysis, text in ANALYSES[called].items():
-                yield from _side_by_side(epsilon, analysis, text, shown, real_rows, rng)
+                for line in _side_by_side(parse_query(text), shown, made, real_rows, rng):
+                    yield {"epsilon": epsilon, "analysis": analysis} | line
 
 
 def _side_by_side(
-    epsilon: float, analysis: str, text: str, shown: Published, table: Drawn, rng: np.random.Generator
-) -> Iterator[Finding]:
-    own = Statistic(parse_query(text), table.domain, shown.spec.stated.relations)
-    of_release = Statistic(own.query, shown.domain, own.relations)  # its steps may be others
+    query: Query, shown: Published, replicates: list[Drawn], table: Drawn, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    own = Statistic(query, table.domain, shown.spec.stated.relations)
+    of_release = Statistic(query, shown.domain, own.relations)  # its steps may be others
     naive = numbers(of_release, shown.released)
     error = np.sqrt(sampling_variance(of_release, shown.released, rng))
-    for k, one in enumerate(shown.answer(own.query)):
+    found = np.stack([numbers(of_release, one) for one in replicates])
+    for k, one in enumerate(shown.answer(query)):
         yield {
-            "epsilon": epsilon,
-            "analysis": analysis,
             "number": ", ".join(str(label) for _, label in one.key),
             "true": float(numbers(own, table)[k]),
             "naive": _interval(naive[k] - 1.96 * error[k], naive[k] + 1.96 * error[k]),
             "corrected": one.note if one.low is None else _interval(one.low, one.high),
+            "from replicates": _interval(*combine(found[:, k].tolist(), [0.0] * len(found))[1:]),
             "from": one.source,
         }
 

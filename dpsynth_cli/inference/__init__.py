@@ -13,7 +13,8 @@
     calibration  weights of released rows that have the measured sums again
     inversion    intervals of quantiles, from the rows below the ends of cells
     weighted     a statistic of weighted rows, with its interval
-    posterior    weights that are never negative, drawn given the noisy sums
+    moments      means, spreads and products of columns, as sums over rows
+    draws        weights that are never negative, for other noise in the answers
     simulate     the mechanism on a public table, with noise that may be seeded
     sampling     how much a statistic varies over tables of one population
     unknown      what no answer tells: where in a cell values are

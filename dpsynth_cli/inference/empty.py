@@ -6,23 +6,28 @@ released rows bring that back: so rows are put into such cells, and the counts d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
+from itertools import combinations
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.calibration import FREE
 from dpsynth_cli.inference.cells import cell_ends
 from dpsynth_cli.inference.relations import Known
 from dpsynth_cli.inference.simulate import Drawn
-from dpsynth_cli.inference.tables import CellOf
+from dpsynth_cli.inference.tables import CellOf, Counted
 from dpsynth_cli.questions import Ints
 
 PRECISE = 4.0  # times the least noise of a column's counts: tables with more say nothing of empty cells
 COPIES = (32, 512)  # rows for each code of an empty cell, with other columns of released rows
 DECIDE = 50.0  # times the variance of its noise, that the weights of a cell's rows may vary by
 MOST_CODES = 48  # of a column that rows are added for
+MOST_PAIRS = 2**16  # combinations of two categories that are looked at
 ANYWHERE = 256
 
 
@@ -31,12 +36,12 @@ def with_empty_cells(
 ) -> Drawn:
     """The released rows, and behind them rows for cells of these columns that have none."""
     table, added = released.table, []
-    for name in columns:
-        codes, sd = _codes_of_empty_cells(name, released, known)
+    for codes, sd in _empty_cells(columns, released, known):
+        many = len(next(iter(codes.values()), ()))
         copies = int(np.clip(DECIDE * sd**2 / (FREE * released.scale**2), *COPIES))
-        if len(codes) and len(table):
-            picked = dict(table.take(rng.integers(len(table), size=copies * len(codes))).codes)
-            added.append(picked | {name: np.repeat(codes, copies)})
+        if many and len(table):
+            picked = dict(table.take(rng.integers(len(table), size=copies * many)).codes)
+            added.append(picked | {name: np.repeat(own, copies) for name, own in codes.items()})
     if not added:
         return released
     more = sum(len(next(iter(one.values()))) for one in added)
@@ -47,15 +52,49 @@ def with_empty_cells(
     return replace(released, table=Table(joined, table.rows + more), added=more)
 
 
+def _empty_cells(
+    columns: Sequence[str], released: Drawn, known: Known
+) -> Iterator[tuple[dict[str, Ints], float]]:
+    """Codes of columns in cells without rows, and the noise of their best counts: numbers and categories by
+    themselves, and pairs of categories that were counted together."""
+    categories = [name for name in columns if known.domain[name].categorical]
+    for name in columns:
+        if name not in categories:
+            codes, sd = _codes_of_empty_cells(name, released, known)
+            yield {name: codes}, sd
+    for scope in [(name,) for name in categories] + list(combinations(categories, 2)):
+        tables = [table for table in known.with_columns(scope) if _all_whole(table, known)]
+        sizes = [known.domain[name].codes for name in scope]
+        if not tables or prod(sizes) > MOST_PAIRS:
+            continue
+        empty = np.zeros(sizes, bool)
+        for table in tables:
+            empty |= reduce(np.logical_and.outer, (_alone(table, name, known) for name in scope))
+        empty[tuple(released.table.codes[name].astype(np.int64) for name in scope)] = False
+        least = min(table.sd * (table.values.size / prod(sizes)) ** 0.5 for table in tables)
+        yield dict(zip(scope, np.argwhere(empty)[:MOST_CODES].T, strict=True)), least
+
+
+def _alone(table: Counted, name: str, known: Known) -> NDArray[np.bool_]:
+    """Which codes of a column have a cell of their own in a table."""
+    cells = table.cell[table.columns.index(name)](np.arange(known.domain[name].codes))
+    return np.asarray(np.bincount(cells)[cells] == 1)
+
+
+def _all_whole(table: Counted, known: Known) -> bool:
+    return all(table.whole(a, known.domain) for a in range(len(table.columns)))
+
+
 def with_rows_anywhere(released: Drawn, known: Known, rng: np.random.Generator) -> Drawn:
     """The released rows, and behind them some from all over the domain: weights of these can have sums that
     those of rows in one corner cannot."""
     table = released.table
+    more = released.added + ANYWHERE
     anywhere = {name: rng.integers(known.domain[name].codes, size=ANYWHERE) for name in table.codes}
     joined = {
         name: np.concatenate([codes.astype(np.int64), anywhere[name]]) for name, codes in table.codes.items()
     }
-    return replace(released, table=Table(joined, table.rows + ANYWHERE), added=ANYWHERE)
+    return replace(released, table=Table(joined, table.rows + ANYWHERE), added=more)
 
 
 def _codes_of_empty_cells(name: str, released: Drawn, known: Known) -> tuple[Ints, float]:
@@ -67,10 +106,10 @@ def _codes_of_empty_cells(name: str, released: Drawn, known: Known) -> tuple[Int
     for table in known.with_columns([name]):
         a = table.columns.index(name)
         others = [b for b in range(len(table.columns)) if b != a]
-        if all(table.whole(b, known.domain) for b in range(len(table.columns))):
+        if _all_whole(table, known):
             many = np.prod([table.values.shape[b] for b in others], initial=1.0)
             axes.append((table.sd * float(many) ** 0.5, table.cell[a]))
-    if column.categorical or not axes:
+    if not axes:
         return none, 0.0
     least = min(sd for sd, _ in axes)
     cells = [cell for sd, cell in axes if sd <= PRECISE * least]

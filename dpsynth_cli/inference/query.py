@@ -32,6 +32,7 @@ from dpsynth_cli.spec.spec import Spec
 CUT = "the condition takes parts of cells: anything from none to all of their rows"
 NARROW = "no interval: the condition takes parts of cells, and which of their rows was not counted"
 MAY_BE_NONE = "no interval: there may be no such rows"
+FEW = "no interval: one of the two outcomes has too few rows for log-odds with this noise"
 NO_ROWS = "no interval: no released row stands for such rows"
 ANYTHING = "no interval: with this noise it can be anything"
 UNDEFINED = 0.1  # part of draws without a number, above which there is no interval
@@ -61,8 +62,8 @@ class Published:
     def answer(self, query: Query, level: float = 0.95, population: bool = False) -> list[Answered]:
         """All numbers of a query with their intervals."""
         statistic = Statistic(query, self.domain, self.spec.stated.relations)
-        rng = np.random.default_rng((self.seed, 1))
-        sampling = sampling_variance(statistic, self.released, rng) if population else None
+        rng, other = np.random.default_rng((self.seed, 1)), np.random.default_rng((self.seed, 2))
+        sampling = sampling_variance(statistic, self.released, other) if population else None
         direct = self.measured(statistic)
         modelled: list[Answered] = []
         if any(one is None for one in direct):
@@ -114,6 +115,7 @@ class Published:
         for k, key in enumerate(statistic.keys):
             centre, low, high = (float(ends[k]) for ends in (found.centre, found.low, found.high))
             said = NARROW if inside[k] else MAY_BE_NONE if found.undefined[k] > UNDEFINED else ""
+            said = said or (FEW if found.few else "")
             if by_cells:
                 said = said or joined_with_others(statistic, key, self.known)
             if not said and cells is not None:

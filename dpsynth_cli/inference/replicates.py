@@ -1,7 +1,7 @@
 """Replicates: tables that the real one might be, for other people's code.
 
-Each has the released rows, weighted for counts with other noise (calibration.py) and spread in other ways
-inside of cells (unknown.py): a draw of the real table, given what was measured of it. The real table is
+Each has the released rows, spread in other ways inside of cells (unknown.py) and then weighted for counts
+with other noise (draws.py): a draw of the real table, given what was measured of it. The real table is
 missing data, and replicates impute it: what a statistic varies by between them is what the release leaves
 open, and `combine` is Rubin's rule.
 """
@@ -16,12 +16,14 @@ import numpy as np
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.inference.empty import with_empty_cells
-from dpsynth_cli.inference.posterior import Posterior
+from dpsynth_cli.inference.calibration import Calibration
+from dpsynth_cli.inference.draws import drawn_weights, whole_rows
+from dpsynth_cli.inference.empty import with_empty_cells, with_rows_anywhere
+from dpsynth_cli.inference.moments import moments
 from dpsynth_cli.inference.query import Published, published
 from dpsynth_cli.inference.sums import sums_of_pairs
 from dpsynth_cli.inference.unknown import changes
-from dpsynth_cli.questions import Block, Floats, Ints, Progress, no_progress
+from dpsynth_cli.questions import Block, Progress, no_progress
 from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.write import write_table
 
@@ -38,28 +40,22 @@ class Written:
 def replicate_tables(release: Published, count: int, seed: int) -> Iterator[Table]:
     """Tables that the real one might be, with as many rows."""
     known, columns = release.known, [column.name for column in release.domain]
-    rows = with_empty_cells(columns, release.released, known, np.random.default_rng(seed))
-    sums = sums_of_pairs(rows, known)
-    if not sums:
-        raise UsageError("this release has no counts to draw replicates from.", "")
-    hidden = np.where(rows.weight > 0, 0.0, min(one.sd for one in sums) / max(1, rows.added))
-    posterior = Posterior(sums, rows.weight + hidden)  # as many rows as noise may hide, in cells without any
+    start = np.random.default_rng(seed)
+    rows = with_empty_cells(columns, release.released, known, start)
+    if not all(map(known.counts, columns)):  # of some there are sums alone
+        rows = with_rows_anywhere(rows, known, start)
     not_told = list(changes(columns, rows, known))
-    order = np.lexsort([rows.table.codes[name] for name in columns])
     for rng in np.random.default_rng(seed).spawn(count):
-        weight, codes = posterior.draw(rng), dict(rows.table.codes)
+        codes = dict(rows.table.codes)
         for change in not_told:
             codes |= change(rng, codes)
-        many = max(1, round(float(weight.sum()) / rows.scale))
-        yield Table(codes, rows.table.rows).take(order[_evenly(weight[order], many, rng)])
-
-
-def _evenly(weight: Floats, many: int, rng: np.random.Generator) -> Ints:
-    """So many places, each about as often as its weight asks for: systematic sampling, which adds hardly any
-    variance of its own."""
-    reached = np.cumsum(weight) if weight.any() else np.arange(1.0, len(weight) + 1)
-    points = (np.arange(many) + rng.random()) * (reached[-1] / many)
-    return np.asarray(np.minimum(np.searchsorted(reached, points, side="right"), len(weight) - 1), np.int64)
+        moved = replace(rows, table=Table(codes, rows.table.rows))
+        calibration = Calibration(sums_of_pairs(moved, known), moved)
+        if not calibration.sums:
+            raise UsageError("this release has no counts to draw replicates from.", "")
+        about = moments(moved, known)
+        weight = drawn_weights(calibration, about, known, rng)
+        yield moved.table.take(whole_rows(weight, about, calibration.features, rng))
 
 
 def replicates(path: Path, output: str, count: int, seed: int, progress: Progress = no_progress) -> Written:

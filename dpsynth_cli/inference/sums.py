@@ -18,8 +18,9 @@ from dpsynth_cli.questions import Floats, Ints
 
 MOST_CELLS = 1500  # of all tables together; those with the most noise are left out beyond
 OF_TABLE = 1000  # of one
-OF_PAIRS = 900  # of all pairs together, each with about as many
+OF_PAIRS, FEWEST = 900, 16  # of all pairs together, and of each at least
 TOLD = 1.0  # standard deviations of noise that the cells of a pair have to have in the mean
+FULL = 0.1  # part of a matrix that is not nothing, above which it is multiplied as a whole
 ADDED = 16  # cells that are added up, above which the noise of a sum is taken as normal
 
 
@@ -82,6 +83,14 @@ def features(sums: Sequence[Sums], rows: int) -> Any:
     return csr_array(entries, shape=(rows, int(starts[-1])))
 
 
+def products(features: Any) -> Floats:
+    """The sums over rows of what each adds to two sums, for any two of these."""
+    if features.nnz > FULL * features.shape[0] * features.shape[1]:
+        features = features.toarray()
+        return np.asarray(features.T @ features)
+    return np.asarray((features.T @ features).toarray())
+
+
 def noisy_sums(sums: Sequence[Sums]) -> Floats:
     return np.concatenate([np.zeros(0), *(one.noisy for one in sums)])
 
@@ -93,8 +102,9 @@ def variances(sums: Sequence[Sums]) -> Floats:
 
 def sums_about(columns: Sequence[str], released: Drawn, known: Known) -> list[Sums]:
     """All that answers say about these columns."""
-    found = [_along(table, columns, released, known, OF_TABLE) for table in known.tables]
-    return _not_too_many([one for one in found if one is not None], columns, released, known)
+    folded = [_folded(table, columns, known, OF_TABLE) for table in known.tables]
+    found = [_of_rows(one, released) for one in folded if one is not None]
+    return _not_too_many(found, columns, released, known)
 
 
 def sums_of_pairs(released: Drawn, known: Known) -> list[Sums]:
@@ -104,10 +114,15 @@ def sums_of_pairs(released: Drawn, known: Known) -> list[Sums]:
     for table in known.tables:
         own = [(name,) for name in table.columns] + list(combinations(table.columns, 2))
         scopes += [(table, scope) for scope in (own if len(table.columns) > 2 else [table.columns])]
-    most = max(16, OF_PAIRS // max(1, len(scopes)))
-    found = [_along(table, scope, released, known, most, TOLD) for table, scope in scopes]
+    most = OF_TABLE
+    while True:
+        folded = [_folded(table, scope, known, most, TOLD) for table, scope in scopes]
+        if most <= FEWEST or sum(one.noisy.size for one in folded if one is not None) <= OF_PAIRS:
+            break
+        most //= 2
     names = [column.name for column in known.domain]
-    return _not_too_many([one for one in found if one is not None], names, released, known)
+    found = [_of_rows(one, released) for one in folded if one is not None]
+    return _not_too_many(found, names, released, known)
 
 
 def _not_too_many(found: list[Sums], columns: Sequence[str], released: Drawn, known: Known) -> list[Sums]:
@@ -118,14 +133,27 @@ def _not_too_many(found: list[Sums], columns: Sequence[str], released: Drawn, kn
     return found[: int(np.searchsorted(sizes, MOST_CELLS, side="right"))]
 
 
-def _along(
-    table: Counted,
-    columns: Sequence[str],
-    released: Drawn,
-    known: Known,
-    most: int,
-    told: float = -math.inf,
-) -> Sums | None:
+@dataclass(frozen=True, eq=False)
+class _Folded:
+    """A table added up along axes outside of some columns, and over neighbours along others."""
+
+    table: Counted
+    kept: list[int]
+    outside: tuple[int, ...]
+    halved: list[int]
+    noisy: Floats
+    added: int
+
+    def __call__(self, values: Floats) -> Floats:
+        values = np.asarray(values.sum(axis=self.outside))
+        for axis in self.halved:
+            values = _halved(values, axis)
+        return values.ravel()
+
+
+def _folded(
+    table: Counted, columns: Sequence[str], known: Known, most: int, told: float = -math.inf
+) -> _Folded | None:
     """A table added up over all but these columns, and over neighbours until there are at most so many cells,
     which are told from noise; None where it is about one class of another column."""
     kept = [a for a, name in enumerate(table.columns) if name in columns]
@@ -135,7 +163,7 @@ def _along(
     added = math.prod(table.values.shape[a] for a in outside)
     noisy = table.values.sum(axis=outside)
     numeric = [not known.domain[table.columns[a]].categorical for a in kept]
-    halved: list[int] = []  # the axes along which neighbours were added up
+    halved: list[int] = []
     while noisy.size > most or noisy.mean() < told * table.sd * math.sqrt(added):
         lengths = [size * own for size, own in zip(noisy.shape, numeric, strict=True)]
         if max(lengths, default=0) < 2:
@@ -144,20 +172,22 @@ def _along(
             break
         halved.append(int(np.argmax(lengths)))
         noisy, added = _halved(noisy, halved[-1]), added * 2
+    return _Folded(table, kept, outside, halved, noisy, added)
 
-    def fold(values: Floats) -> Floats:
-        values = np.asarray(values.sum(axis=outside))
-        for axis in halved:
-            values = _halved(values, axis)
-        return values.ravel()
 
-    axes = {table.columns[a]: _joined(table.cell[a], 2 ** halved.count(k)) for k, a in enumerate(kept)}
+def _of_rows(folded: _Folded, released: Drawn) -> Sums:
+    """With the cell of each row."""
+    table, noisy = folded.table, folded.noisy
+    axes = {
+        table.columns[a]: _joined(table.cell[a], 2 ** folded.halved.count(k))
+        for k, a in enumerate(folded.kept)
+    }
     cell, inside = np.zeros(len(released.table), np.int64), np.ones(len(released.table))
     for size, (name, cell_of) in zip(noisy.shape, axes.items(), strict=True):
         own = cell_of(released.table.codes[name])
         cell, inside = cell * size + np.maximum(own, 0), inside * (own >= 0)
-    sd = table.sd * math.sqrt(added)
-    return Sums(cell, inside, noisy.ravel(), sd, table.noise, added, axes, table, fold)
+    sd = table.sd * math.sqrt(folded.added)
+    return Sums(cell, inside, noisy.ravel(), sd, table.noise, folded.added, axes, table, folded)
 
 
 def _halved(values: Floats, axis: int) -> Floats:

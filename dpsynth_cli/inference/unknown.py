@@ -54,7 +54,7 @@ def changes(columns: Sequence[str], released: Drawn, known: Known) -> Iterator[C
     """Functions that give columns with other codes."""
     for name in columns:
         column = known.domain[name]
-        if column.categorical:
+        if column.categorical or not known.counts(name):
             continue
         others = [other for other in columns if other != name]
         for partner in (None, *(other for other in others if known.relation(name, other) == COUNTED)):

@@ -26,16 +26,19 @@ from dpsynth_cli.questions import Floats
 Bools: TypeAlias = NDArray[np.bool_]
 NOISES = 64  # times that other noise is drawn
 FEWEST = 3  # standard deviations of noise that the rows of a group must have
+FEWEST_OF_OUTCOME = 10  # and those of the rarer outcome of a logistic regression
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The numbers of a statistic, their intervals, and in which part of draws there is no number."""
+    """The numbers of a statistic, their intervals, in which part of draws there is no number, and whether an
+    outcome has too few rows for log-odds."""
 
     centre: Floats
     low: Floats
     high: Floats
     undefined: Floats
+    few: bool
 
 
 def weighted(
@@ -52,7 +55,7 @@ def weighted(
         rows = with_empty_cells(statistic.columns, released, known, rng)
     else:
         rows = with_rows_anywhere(released, known, rng)
-    own, codes = Calibration(statistic.columns, rows, known), rows.table.codes
+    own, codes = Calibration.about(statistic.columns, rows, known), rows.table.codes
     weight, drawn = own.weights(), [own.weights(rng) for _ in range(NOISES)]
     answer = statistic.prepared(codes)
     centre = answer(weight)
@@ -84,7 +87,7 @@ def weighted(
             ends = [below.interval(*one) for one in zip(beyond, width * np.sqrt(spread), strict=True)]
             low, high = np.array(ends).T
             centre = np.clip(centre, low, high)
-    return Interval(centre, low, high, undefined)
+    return Interval(centre, low, high, undefined, _few_of_outcome(statistic, rows, weight, drawn))
 
 
 def _by_quotient(
@@ -121,6 +124,19 @@ def _hardly_there(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Sequ
     count = replace(statistic, query=replace(statistic.query, kind="count", of=())).prepared(rows.table.codes)
     moved = np.stack([count(other) for other in drawn])
     return np.asarray(count(weight) <= FEWEST * moved.std(axis=0))
+
+
+def _few_of_outcome(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Sequence[Floats]) -> bool:
+    """Whether noise changes the rows of one outcome of a logistic regression by so much of them that log-odds
+    are no longer a straight line in it: then they are off to one side, and by more than their interval."""
+    query = statistic.query
+    if query.kind != "logistic":
+        return False
+    constant = replace(statistic, query=replace(query, of=query.of[:1], terms=()))
+    odds = constant.prepared(rows.table.codes)
+    part = np.array([1 / (1 + np.exp(-float(odds(own)[0]))) for own in (weight, *drawn)])
+    rarer = np.nan_to_num(np.minimum(part, 1 - part))  # none of them, or all, have no log-odds
+    return bool(rarer[0] <= FEWEST_OF_OUTCOME * rarer[1:].std())
 
 
 def _hardly_spread(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Sequence[Floats]) -> bool:

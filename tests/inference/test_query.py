@@ -9,7 +9,7 @@ import pytest
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.answers import Answered
 from dpsynth_cli.inference.calibration import Calibration
-from dpsynth_cli.inference.query import Published
+from dpsynth_cli.inference.query import FEW, Published
 from dpsynth_cli.inference.relations import COUNTED, known
 from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.simulate import Drawn, noise
@@ -83,7 +83,7 @@ def test_weights_give_rows_the_counts_that_were_measured():
     answer = released(own, free).asked[0][1].__class__(counts, charge.lengths, "discrete_laplace", 0.5)
     told = known([(charge.question, answer)], own.domain, 2000)
     assert told.relation("sex", "level") == COUNTED
-    weight = Calibration(("sex", "level"), rows, told).weights()
+    weight = Calibration.about(("sex", "level"), rows, told).weights()
     found = np.bincount(4 * free["sex"] + free["level"], weight)
     assert found == pytest.approx(counts, abs=0.1)
 
@@ -93,7 +93,7 @@ def test_other_noise_moves_weighted_answers_as_much_as_its_variance_says(delta):
     """One count of a seeded release, 2,000 seeded draws: the variance is known exactly."""
     own = spec(delta=delta, sex=COLUMNS["sex"])
     shown = published(own, CODES)
-    calibration = Calibration(("sex",), shown.released, shown.known)
+    calibration = Calibration.about(("sex",), shown.released, shown.known)
     answer = statistic("count() by sex", own).prepared(shown.released.table.codes)
     rng = np.random.default_rng(0)
     moved = np.array([answer(calibration.weights(rng))[0] for _ in range(2000)])
@@ -155,3 +155,12 @@ def test_a_logistic_regression_of_four_columns_takes_more_than_pairs():
         answers[0].note
         == "no interval: it takes more than pairs, which were not counted: sex, age, pay, level"
     )
+
+
+@pytest.mark.parametrize(("outcome", "known"), [("pay > 40", True), ("pay > 60", False)])
+def test_a_logistic_regression_of_an_outcome_that_noise_nearly_hides_is_marked(outcome, known):
+    """1,446 rows of 3,000 have the first outcome and 169 the second."""
+    made = spec("pmm", 1.0, **{name: COLUMNS[name] for name in ("age", "pay")})
+    answers = published(made, CODES).answer(statistic(f"logistic: {outcome} ~ age", made).query)
+    assert {one.low is not None for one in answers} == {known}
+    assert {one.note for one in answers} == {"" if known else FEW}
