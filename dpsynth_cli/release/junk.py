@@ -78,9 +78,6 @@ def for_the_steward(problems: Problems, domain: Domain, stated: Domain | None = 
     found = {"confidential": True} | problems.as_json()
     missed = [column.name for column in domain if column.name not in found["columns"]]
     meant = domain if stated is None else _as_stated(domain, stated)
-    for column in meant:
-        if column.open and column.name in found["columns"]:  # whatever it says, nobody has listed its labels
-            found["columns"][column.name]["unlisted"] = 0
     cells = sum(junk(found["columns"][c.name], c) for c in meant if c.name in found["columns"])
     return found | {"cells": cells, "not_counted": missed, "warnings": told(found, meant)}
 
@@ -129,6 +126,8 @@ def unlisted_notes(domain: Domain) -> list[str]:
 def junk(counts: Mapping[str, Any], column: Column) -> int:
     """How many cells of a column are not as declared. An unlisted label is, where `other` is declared, unless
     it looks like a listed one."""
+    if column.open:  # whatever a cell says, nobody has listed the labels
+        return 0
     meant = sum(counts["forms"].get(form, 0) for form in LABELS)
     return int(
         counts["unparseable"]
@@ -160,7 +159,7 @@ def _parts(counts: Mapping[str, Any], column: Column, rows: int, past: float) ->
             parts.append(
                 f"{_part(counts['missing'], rows)} are missing and count as {absent}; declare nullable: true"
             )
-    elif column.other and counts["unlisted"] > max(past, MOST) * rows:
+    elif column.other and not column.open and counts["unlisted"] > max(past, MOST) * rows:
         parts.append(f"{_part(counts['unlisted'], rows)} are no listed label and count as {column.other!r}")
     if column.nullable and not parts and rows > 1 and counts["missing"] == rows:
         parts.append("every cell is missing")
