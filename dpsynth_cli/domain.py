@@ -17,6 +17,7 @@ from functools import cached_property
 from dpsynth_cli.cell_format import PLAIN, CellFormat, date_format
 
 GRID = 2**30
+UNIT_KEY = ("unit", "")  # the origin of the column that says whose a row is
 TYPES = ("continuous", "integer", "ordinal", "nominal", "boolean", "date", "datetime")
 CATEGORICAL = ("ordinal", "nominal", "boolean")
 SECOND = 1_000_000  # datetimes are counted in microseconds

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -65,6 +65,12 @@ def command(
             show_default=False,
         ),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A parameter of it, such as algorithm=joint (repeat)."
+        ),
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw what was found.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -75,8 +81,10 @@ def command(
     from dpsynth_cli.cli.mechanisms import named
     from dpsynth_cli.errors import UsageError, VerificationError
     from dpsynth_cli.evidence.empirical import audit, releases
+    from dpsynth_cli.spec.mechanism import stated_params
 
     mechanism = named(name)
+    params = stated_params(mechanism, set_ or [])
     claim, small = positive("epsilon", epsilon, NO_COST), below_one("delta", delta, NO_COST)
     if claim > LARGEST_EPSILON:
         raise UsageError(
@@ -89,13 +97,15 @@ def command(
         for relation in relations:
             for kind in [currency] if currency else list(Currency):
                 what = f"{relation.value} {kind.value}"
-                progress(what, 0, releases(mechanism, relation.value, runs, unit_rows))
+                progress(what, 0, releases(mechanism, params, relation.value, runs, unit_rows))
                 advance = partial(_advance, progress, what)
                 words = (relation.value, claim, deltas[kind], runs, confidence, advance, transcripts)
-                findings.append(audit(mechanism, *words, unit_rows))
+                findings.append(audit(mechanism, *words, unit_rows, params))
     if plot is not None:
         _write_plot(Path(plot), findings)
-    found = {"audits": [finding.as_json() for finding in findings]}
+    found: dict[str, Any] = {"audits": [finding.as_json() for finding in findings]}
+    if set_:
+        found["set"] = set_
     if not quiet and not json:
         _print(findings)
     if not all(finding.holds for finding in findings):

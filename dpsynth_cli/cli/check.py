@@ -117,7 +117,7 @@ def command(
 
         asked = outer(wanted.domain)
         with closing(open_scan(wanted.input, asked.columns, wanted.csv)) as scan:
-            report["data"] = for_the_steward(count_problems(scan), asked)
+            report["data"] = for_the_steward(count_problems(scan), asked, wanted.domain)
         if wanted.privacy.unit is not None:
             column = wanted.privacy.unit.column
             with closing(open_scan(wanted.input, [unit_column(column)], wanted.csv)) as scan:

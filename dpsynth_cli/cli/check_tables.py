@@ -94,7 +94,7 @@ def data_of(spec: Spec) -> dict[str, Any]:
     for name, own in each_table(spec).items():
         asked = outer(own.domain)
         with closing(open_scan(own.input, asked.columns, own.csv)) as scan:
-            found[name] = for_the_steward(count_problems(scan), asked)
+            found[name] = for_the_steward(count_problems(scan), asked, own.domain)
         assert own.privacy.unit is not None
         keys[name] = (own, own.privacy.unit)
     parent, parent_unit = keys[spec.tables.parent]

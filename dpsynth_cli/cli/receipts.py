@@ -23,7 +23,7 @@ def as_json(receipt: Receipt, files: dict[str, str]) -> dict[str, Any]:
         "currency": public["budget"]["currency"],
         "ledger": public["budget"]["ledger"] | receipt.ledger,
         "warnings": public["warnings"],
-    }
+    } | ({"steps": steps} if (steps := public.get("found", {}).get("steps")) else {})
 
 
 def tell(receipt: Receipt, files: dict[str, str]) -> None:
@@ -32,6 +32,8 @@ def tell(receipt: Receipt, files: dict[str, str]) -> None:
 
     def say(words: str) -> None:
         typer.echo(words, err=err)
+
+    from dpsynth_cli.release.found import steps_in_words
 
     public = receipt.public
     guarantee, ledger = public["guarantee"], public["budget"]["ledger"] | receipt.ledger
@@ -54,7 +56,7 @@ def tell(receipt: Receipt, files: dict[str, str]) -> None:
     say(f"  spent: {spent}{before}{_left(ledger)}")
     if "allows" in guarantee:
         say(f"  it allows an attacker: {guarantee['allows']}")
-    for note in public["warnings"]:
+    for note in (*public["warnings"], *steps_in_words(public)):
         say(f"  note: {note}")
 
 

@@ -40,7 +40,8 @@ def command(
     if json:
         print_json(dataclasses.asdict(made))
     elif not quiet:
-        typer.echo(
-            f"{len(made.files)} tables of {made.rows:,} rows, {made.files[0]} to {made.files[-1]} "
-            f"(seed {made.seed}; nothing was spent)"
-        )
+        for file, rows in zip(made.files, made.rows, strict=True):
+            typer.echo(f"{rows:,} rows in {file}")
+        few, many = min(made.rows), max(made.rows)
+        of = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+        typer.echo(f"{len(made.files)} tables of {of} rows (seed {made.seed}; nothing was spent)")

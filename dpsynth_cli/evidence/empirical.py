@@ -117,15 +117,17 @@ def audit(
     progress: Advance = lambda done: None,
     count: int = TRANSCRIPTS,
     unit_rows: int | None = None,
+    params: Any = None,
 ) -> Finding:
     """Search for evidence against the claim; `runs` releases and `count` transcripts of each of two tables
-    count. With `unit_rows` the claim is about units of so many rows."""
+    count. With `unit_rows` the claim is about units of so many rows; with `params` it is about the mechanism
+    with other parameters than its defaults."""
     budget = Accountant.pure(epsilon) if delta is None else Accountant.gaussian(epsilon, delta)
     small, gaussian = float(delta or 0), delta is not None
     # One part for each statistic of releases, and one for transcripts; each bounds mu, too, if that is
     # asked for.
     alpha = (1 - confidence) / ((len(STATISTICS) + 1) * (2 if gaussian else 1))
-    params = mechanism.params()
+    params = mechanism.params() if params is None else params
 
     # The pair of tables, and of each statistic the event, that show most.
     tried = pairs(mechanism, params, neighbours, unit_rows)
@@ -196,9 +198,11 @@ def pilot_runs(runs: int) -> int:
     return max(LEAST_PILOT, runs // 8)
 
 
-def releases(mechanism: Mechanism, neighbours: str, runs: int, unit_rows: int | None = None) -> int:
+def releases(
+    mechanism: Mechanism, params: Any, neighbours: str, runs: int, unit_rows: int | None = None
+) -> int:
     """How many releases an audit makes."""
-    tried = pairs(mechanism, mechanism.params(), neighbours, unit_rows)
+    tried = pairs(mechanism, params, neighbours, unit_rows)
     return 2 * runs + 2 * pilot_runs(runs) * len(tried)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpsynth_cli.inference.statistics import Key
 
 FIELDS = ("query", "estimate", "low", "high", "from", "note")
-MEASURED, MODEL = "measured", "model"
+MEASURED, MODEL, DECLARED = "measured", "model", "declared"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ def within(
     source: str,
     note: str = "",
 ) -> Answered:
-    """An answer inside of what it can be."""
+    """An answer inside of what it can be. Where noise puts the estimate outside, what it can be is nearest to
+    it: the interval then reaches as far beyond that, so that noise makes none without a width."""
     least, most = possible
+    moved = float(np.clip(estimate, least, most)) - estimate
+    low, high = low + min(0.0, moved), high + max(0.0, moved)
     low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
     return Answered(key, float(np.clip(estimate, low, high)), low, high, source, note)

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.inference.changes import comparisons, shows_changes
 from dpsynth_cli.inference.measured import EXACT_SD, KURTOSIS, Estimate
 from dpsynth_cli.inference.relations import Known
 from dpsynth_cli.inference.simulate import Drawn
@@ -24,7 +25,7 @@ from dpsynth_cli.inference.tables import Counted
 from dpsynth_cli.questions import Ints
 from dpsynth_cli.relations.arrays import of_codes
 from dpsynth_cli.relations.language import NotAnExpression
-from dpsynth_cli.relations.nodes import Compare, Expression, Within, inside, names
+from dpsynth_cli.relations.nodes import Expression, names
 from dpsynth_cli.relations.values import evaluate
 
 EVEN = 64  # codes of a column that are looked at besides the ends of cells
@@ -40,10 +41,15 @@ class Between:
     most: Estimate
     cut: bool
 
+    @property
+    def none(self) -> bool:
+        """Whether no cell is touched: no row can be in it."""
+        return self.most.sd == 0
+
     def interval(self, level: float, more: float) -> tuple[float, float]:
-        """With the noise of both ends, and `more` variance."""
+        """With the noise of both ends, which no count is below nothing of, and `more` variance."""
         ends = [
-            Estimate(end.value, math.hypot(end.sd, math.sqrt(more)), end.kurtosis)
+            Estimate(max(0.0, end.value), math.hypot(end.sd, math.sqrt(more)), end.kurtosis)
             for end in (self.least, self.most)
         ]
         low, high = (end.width(level) for end in ends)
@@ -88,8 +94,8 @@ def _by_table(
 ) -> tuple[float, list[Between]] | None:
     """How wide its intervals are about, told by the released rows, and the rows of each group."""
     axes = [table.columns.index(name) for name in statistic.columns]
-    points = [_points(statistic, table, name) for name in statistic.columns]
-    if math.prod(map(len, points)) > MOST_POINTS:
+    points = [own for name in statistic.columns if (own := _points(statistic, table, name)) is not None]
+    if len(points) < len(statistic.columns) or math.prod(map(len, points)) > MOST_POINTS:
         return None
     grid = np.meshgrid(*points, indexing="ij")
     codes = {name: own.ravel() for name, own in zip(statistic.columns, grid, strict=True)}
@@ -130,11 +136,14 @@ def _by_table(
     return float((cut_rows + 4 * noise).sum()), found
 
 
-def _points(statistic: Statistic, table: Counted, name: str) -> Ints:
-    """Codes of a column that show where its cells begin and end, and where comparisons change."""
+def _points(statistic: Statistic, table: Counted, name: str) -> Ints | None:
+    """Codes of a column that show where its cells begin and end, and where the query changes; None where
+    these would be too many."""
     column = statistic.domain[name]
     if column.categorical:
         return np.arange(column.codes)
+    if not shows_changes(statistic, name):
+        return np.arange(column.codes) if column.codes <= MOST_POINTS else None
     found = cell_ends(column.size, [table.cell[table.columns.index(name)], *_changes(statistic, name)])
     return np.append(found, column.size) if column.nullable else found
 
@@ -144,7 +153,7 @@ def _changes(statistic: Statistic, name: str) -> Iterator[Callable[[Ints], Ints]
     parts = [] if statistic.query.where is None else [statistic.query.where]
     computed = statistic.relations.computed_for(statistic.query.named)
     parts += [statistic.relations.by_name[one].expression for one in sorted(computed)]
-    for one in (found for part in parts for found in _comparisons(part)):
+    for one in (found for part in parts for found in comparisons(part)):
         if statistic.relations.modelled(one) == (name,):
             with suppress(NotAnExpression):  # texts have no order
                 statistic.typing(one)
@@ -155,13 +164,3 @@ def _truth(statistic: Statistic, name: str, one: Expression, codes: Ints) -> Int
     known = {name: of_codes(codes, statistic.domain[name])}
     values = statistic.relations.values(known, len(codes), [own.name for own in names(one)])
     return evaluate(one, values, len(codes)).data.astype(np.int64)
-
-
-def _comparisons(node: Expression) -> Iterator[Expression]:
-    """All that is compared, as what changes once while one side grows."""
-    if isinstance(node, Compare):
-        yield Compare("<=", node.left, node.right)
-    if isinstance(node, Within):
-        yield from (Compare("<=", node.operand, choice) for choice in node.choices)
-    for part in inside(node):
-        yield from _comparisons(part)

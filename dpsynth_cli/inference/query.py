@@ -12,7 +12,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.inference.answers import MEASURED, MODEL, Answered, within
+from dpsynth_cli.inference.answers import DECLARED, MEASURED, MODEL, Answered, within
 from dpsynth_cli.inference.cells import rows_between
 from dpsynth_cli.inference.honesty import counted, joined_with_others, remark, why_not
 from dpsynth_cli.inference.language import Query, parse_query
@@ -20,7 +20,7 @@ from dpsynth_cli.inference.measured import Estimate, system
 from dpsynth_cli.inference.relations import Known, known
 from dpsynth_cli.inference.sampling import numbers, sampling_variance
 from dpsynth_cli.inference.simulate import Drawn, drawn
-from dpsynth_cli.inference.statistics import Statistic
+from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.weighted import FEWEST, weighted
 from dpsynth_cli.questions import Floats, Progress, no_progress
 from dpsynth_cli.release.replay import replay
@@ -34,7 +34,9 @@ NARROW = "no interval: the condition takes parts of cells, and which of their ro
 MAY_BE_NONE = "no interval: there may be no such rows"
 FEW = "no interval: one of the two outcomes has too few rows for log-odds with this noise"
 NO_ROWS = "no interval: no released row stands for such rows"
+CERTAIN = "certain: what is declared leaves nothing else"
 ANYTHING = "no interval: with this noise it can be anything"
+NOTHING = 1e-12  # of a number: what is left of noise that cancels out
 UNDEFINED = 0.1  # part of draws without a number, above which there is no interval
 
 
@@ -118,7 +120,9 @@ class Published:
             said = said or (FEW if found.few else "")
             if by_cells:
                 said = said or joined_with_others(statistic, key, self.known)
-            if not said and cells is not None:
+            if cells is not None and cells[k].none:
+                answers.append(_certain(key))
+            elif not said and cells is not None:
                 low, high = cells[k].interval(level, 0.0 if sampling is None else float(sampling[k]))
                 own = (centre, MODEL, CUT) if cells[k].cut else (cells[k].least.value, MEASURED, "")
                 answers.append(within(key, statistic.possible, own[0], low, high, *own[1:]))
@@ -148,7 +152,13 @@ def _unless_anything(statistic: Statistic, one: Answered) -> Answered:
     return replace(one, low=None, high=None, note=ANYTHING)
 
 
+def _certain(key: Key, value: float = 0.0) -> Answered:
+    return Answered(key, value, value, value, DECLARED, CERTAIN)
+
+
 def _from_counts(statistic: Statistic, k: int, own: Estimate, level: float, more: float) -> Answered:
+    if own.sd <= NOTHING * max(1.0, abs(own.value)):
+        return _certain(statistic.keys[k], own.value)
     whole = Estimate(own.value, math.hypot(own.sd, math.sqrt(more)), own.kurtosis)
     half = whole.width(level)
     ends = own.value - half, own.value + half

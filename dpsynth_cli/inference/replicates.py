@@ -33,7 +33,7 @@ class Written:
     """What `replicates` wrote."""
 
     files: list[str]
-    rows: int
+    rows: list[int]  # of each
     seed: int
 
 
@@ -83,12 +83,20 @@ def replicates(path: Path, output: str, count: int, seed: int, progress: Progres
             )
         files.check_writable()
     progress("writing", 0, count)
-    rows = 0
+    rows = list[int]()
     for name, table in zip(names, replicate_tables(release, count, seed), strict=True):
         block: Block = {key: codes.astype(np.int64) for key, codes in table.codes.items()}
-        rows = len(table)
+        rows.append(len(table))
         pending = write_table(
-            name, spec.made, iter([block]), rows, None, spec.csv, spec.stated.relations, spec.fillers, seed
+            name,
+            spec.made,
+            iter([block]),
+            len(table),
+            None,
+            spec.csv,
+            spec.stated.relations,
+            spec.fillers,
+            seed,
         )
         pending.publish()
         progress("writing", 1, count)

@@ -105,9 +105,11 @@ class Statistic:
     @cached_property
     def possible(self) -> tuple[float, float]:
         """The least and the greatest that any of its numbers can be."""
-        if self.query.kind == "mean":
+        if self.query.kind in ("mean", "sum"):
             facts = self._facts(self.query.of[0], "the query")
-            return float(facts.low), float(facts.high)
+            if self.query.kind == "mean":
+                return float(facts.low), float(facts.high)
+            return -math.inf if facts.low < 0 else 0.0, math.inf if facts.high > 0 else 0.0
         least = {"count": 0.0, "share": 0.0, "sd": 0.0, "corr": -1.0}.get(self.query.kind, -math.inf)
         return least, {"share": 1.0, "corr": 1.0}.get(self.query.kind, math.inf)
 
@@ -158,8 +160,7 @@ class Statistic:
             return every, None
         if kind == "share":
             known = every.reshape(-1, len(self.labels(name[0])), rows)[:, : self._known(name[0])]
-            whole = np.repeat(known.sum(axis=1), known.shape[1], axis=0)
-            return known.reshape(-1, rows), whole
+            return known.reshape(-1, rows), np.repeat(known.sum(axis=1), known.shape[1], axis=0)
         top = every.copy()
         top[used.group, used.chosen] = used.numbers[0]
         return top, every if kind == "mean" else None
@@ -252,11 +253,8 @@ class Statistic:
         if kind == "logistic" and place == 0:
             if facts.kind == "boolean" or (facts.kind == "text" and len(facts.labels) == 2):
                 return
-            raise UsageError(
-                "the outcome of a logistic regression has two values.",
-                "",
-                "Write a comparison, such as x > 3.",
-            )
+            said = "the outcome of a logistic regression has two values."
+            raise UsageError(said, "", "Write a comparison, such as x > 3.")
         indicators = kind in REGRESSIONS and place > 0 and facts.kind == "text"
         if facts.kind not in (*NUMBERS, "boolean", "nothing") and not indicators:
             what = part.name if isinstance(part, Name) else "this"

@@ -37,6 +37,23 @@ def found_columns(found: Found, charges: Sequence[Charge]) -> dict[str, Any]:
     return facts | {"columns": columns}
 
 
+def steps_in_words(audit: Mapping[str, Any]) -> list[str]:
+    """What was found of what numbers are rounded to, and of which nothing was, from a public audit; of each
+    table that was looked at."""
+    said = []
+    for table in (audit, *audit.get("tables", ())):
+        steps: Mapping[str, float | None] = table.get("found", {}).get("steps", {})
+        of = f" of {table['name']}" if "name" in table else ""
+        if known := [f"{name} to multiples of {step:.15g}" for name, step in steps.items() if step]:
+            said.append(f"numbers{of} are rounded, as was found: {', '.join(known)}")
+        if none := [name for name, step in steps.items() if not step]:
+            said.append(
+                f"no rounding{of} was found of {', '.join(none)}: values are anywhere between bounds. If you "
+                "know a step, state step or decimals; step: any does not look"
+            )
+    return said
+
+
 def released_spec(audit: Mapping[str, Any]) -> Spec:
     """The spec of an audit, in which private columns have the bounds and categories that were found."""
     document = audit["spec"]

@@ -18,7 +18,7 @@ from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.costs import READ, START_BYTES, START_SECONDS, WRITE
 from dpsynth_cli.release.family import EXAMPLE, family
 from dpsynth_cli.release.imagine import DRAWN_ROWS, FAMILY_ROWS
-from dpsynth_cli.release.predict import Range, errors_of, ranges
+from dpsynth_cli.release.predict import Range, errors_of, ranges, told_once
 from dpsynth_cli.release.recode import recoded
 from dpsynth_cli.release.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import Outcome, run
@@ -126,7 +126,7 @@ def predict_tables(spec: Spec, rows: int, runs: int = 1, progress: Progress = no
         "imagined_rows": dict(example.rows),
         "errors": {table: {name: asdict(one) for name, one in own.items()} for table, own in found.items()},
         "charges": [charge.as_json() for charge in example.outcome.charges],
-        "notes": sorted({note for _, one in every for note in one.outcome.model.notes}),
+        "notes": told_once([one.outcome.model.notes for _, one in every]),
         "cpu_seconds": max(one.seconds for _, one in every) + _reading(spec, example.rows),
         "memory_bytes": START_BYTES + 8 * TOGETHER,
     }

@@ -8,6 +8,7 @@ look.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.domain import Column, Domain
@@ -71,11 +72,27 @@ LOOKS = {  # by form: what such cells look like, and the key of the spec that re
 LABELS = ("encoding", "other case", "decimals", "words")  # of a cell that is meant as a listed label
 
 
-def for_the_steward(problems: Problems, domain: Domain) -> dict[str, Any]:
-    """The counts, what was not counted, and sentences about columns of which much is not as declared."""
+def for_the_steward(problems: Problems, domain: Domain, stated: Domain | None = None) -> dict[str, Any]:
+    """The counts, what was not counted, and sentences about columns of which much is not as declared. Where
+    columns were looked for, `stated` is what the spec says of them."""
     found = {"confidential": True} | problems.as_json()
     missed = [column.name for column in domain if column.name not in found["columns"]]
-    return found | {"not_counted": missed, "warnings": told(found, domain)}
+    meant = domain if stated is None else _as_stated(domain, stated)
+    cells = sum(junk(found["columns"][c.name], c) for c in meant if c.name in found["columns"])
+    return found | {"cells": cells, "not_counted": missed, "warnings": told(found, meant)}
+
+
+def _as_stated(domain: Domain, stated: Domain) -> Domain:
+    """The domain with what is stated of a missing cell or a label that is not listed."""
+    known = {column.name: column for column in stated}
+    return Domain(
+        tuple(
+            replace(c, nullable=own.nullable, other=own.other, open=own.open)
+            if (own := known.get(c.name))
+            else c
+            for c in domain
+        )
+    )
 
 
 def told(found: Mapping[str, Any], domain: Domain, past: float = MUCH) -> list[str]:
@@ -109,6 +126,8 @@ def unlisted_notes(domain: Domain) -> list[str]:
 def junk(counts: Mapping[str, Any], column: Column) -> int:
     """How many cells of a column are not as declared. An unlisted label is, where `other` is declared, unless
     it looks like a listed one."""
+    if column.open:  # whatever a cell says, nobody has listed the labels
+        return 0
     meant = sum(counts["forms"].get(form, 0) for form in LABELS)
     return int(
         counts["unparseable"]
@@ -140,7 +159,7 @@ def _parts(counts: Mapping[str, Any], column: Column, rows: int, past: float) ->
             parts.append(
                 f"{_part(counts['missing'], rows)} are missing and count as {absent}; declare nullable: true"
             )
-    elif column.other and counts["unlisted"] > max(past, MOST) * rows:
+    elif column.other and not column.open and counts["unlisted"] > max(past, MOST) * rows:
         parts.append(f"{_part(counts['unlisted'], rows)} are no listed label and count as {column.other!r}")
     if column.nullable and not parts and rows > 1 and counts["missing"] == rows:
         parts.append("every cell is missing")

@@ -7,8 +7,8 @@ the range: data that are no stranger than the family have errors in it.
 
 from __future__ import annotations
 
+import re
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,6 +30,7 @@ from dpsynth_cli.release.imagine import LIKE, Imagined, imagine, references
 from dpsynth_cli.release.synthesis import w1_bounds
 from dpsynth_cli.spec.spec import Spec
 
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 MARGIN = 1.25  # ends of a range are moved out by this factor: tables and runs are few
 
 
@@ -121,7 +122,7 @@ def predict(
         costs.seconds(spec, rows, every),
         costs.size(spec, rows, every),
         (time.process_time() - start) / len(every),
-        _counted(every),
+        told_once([one.model.notes for one in every]),
     ), found[example][-1]
 
 
@@ -140,13 +141,28 @@ def means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([one[name] for one in found if name in one])) for name in names}
 
 
-def _counted(found: Sequence[Imagined]) -> list[str]:
-    """What the mechanism noted, and in how many runs: a choice by noisy numbers may go both ways."""
-    times = Counter(note for one in found for note in one.model.notes)
-    return [
-        note if many == len(found) else f"In {many} of {len(found)} simulated releases: {note}"
-        for note, many in times.items()
-    ]
+def told_once(found: Sequence[Sequence[str]]) -> list[str]:
+    """What the mechanism noted in each of some runs, each note once: in how many, where a choice by noisy
+    numbers went both ways, and between which percentages.
+
+    >>> told_once([["a is b in 7 % of the rows"], ["a is b in 12 % of the rows"], []])
+    ['In 2 of 3 simulated releases: a is b in 7 to 12 % of the rows']
+    """
+    alike: dict[str, list[str]] = {}
+    for note in (note for notes in found for note in notes):
+        alike.setdefault(_PERCENT.sub("%", note), []).append(note)
+    said = []
+    for notes in alike.values():
+        words, few = _PERCENT.split(notes[0]), len(notes) < len(found)
+        parts = zip(*(_PERCENT.findall(note) for note in notes), strict=True)
+        words[1::2] = [_between(min(part, key=float), max(part, key=float)) for part in parts]
+        times = f"In {len(notes)} of {len(found)} simulated releases: " if few else ""
+        said.append(times + "".join(words))
+    return said
+
+
+def _between(low: str, high: str) -> str:
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def errors_of(real: Table, made: Table, spec: Spec, only: Iterable[str] = tuple(TARGETS)) -> dict[str, float]:

@@ -188,10 +188,10 @@ def _published(
     # Synthesis: from the answers alone, as anybody can repeat it.
     transcript, made = journal.transcript(), Sample(SAMPLE_ROWS)
     pending, public = compose(spec, transcript, outcome, files, progress, made.add)
-    spec = spec.found(outcome.found.domain)
+    stated, spec = spec.domain, spec.found(outcome.found.domain)
 
     def measured() -> Measured:
-        counted = partial(for_the_steward, passes.problems, spec.domain)  # the sample may be counted first
+        counted = partial(for_the_steward, passes.problems, spec.domain, stated)  # after the sample
         return utility(spec, passes.sampled, made, progress, counted), counted()
 
     return _in_place(spec, ledger, files, journal, pending, public, measured)
@@ -217,7 +217,7 @@ def _tables_published(
         bill = Bill(spec.domain, accountant_of(spec), journal.answers)
         ask = open_curator(passes, bill, system_source(), journal)
         outcome = run(spec, replace(ask, progress=progress), bill, journal.seed, declare=passes.declare)
-        specs = joined_specs(spec, outcome.found.domain, outcome.tables)
+        stated, specs = each_table(spec), joined_specs(spec, outcome.found.domain, outcome.tables)
         made = {name: Sample(SAMPLE_ROWS) for name in specs}
         pending, public = compose(
             spec, journal.transcript(), outcome, files, progress, made[spec.tables.parent].add,
@@ -230,7 +230,7 @@ def _tables_published(
                 declared = [column for column in own.domain if column.origin is None]
                 found = Problems.of(column.name for column in declared)
                 real = cache(partial(passes.sampled, own.domain, SAMPLE_ROWS, found))
-                counted = partial(for_the_steward, found, Domain(tuple(declared)))
+                counted = partial(for_the_steward, found, Domain(tuple(declared)), stated[name].domain)
                 useful[name] = utility(own, real, made[name], progress, counted)
                 real()
                 problems[name] = counted()

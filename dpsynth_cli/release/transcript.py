@@ -20,12 +20,13 @@ import pyarrow.ipc as ipc
 
 from dpsynth_cli import disk
 from dpsynth_cli.arrow import from_numpy, to_numpy
-from dpsynth_cli.errors import FileError, VerificationError
+from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.question_json import about, as_json
 from dpsynth_cli.questions import Answer, Ints
 
 VERSION = 1
+ENDING = ".transcript.arrow"
 KEY = b"dpsynth"
 PRIVATE_KEY = b"dpsynth-private"  # in an unfinished transcript only
 FIELDS = [pa.field("value", pa.int64(), nullable=False)]
@@ -64,11 +65,25 @@ def load(path: Path) -> tuple[Transcript, str]:
         batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
         answers = tuple(_answer(meta, batch) for meta, batch in zip(about, batches, strict=True))
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError):
+        if own := _beside(path, data):
+            raise UsageError(
+                f"{path} is of a release, but not its transcript.", "", f"Give its transcript: {own}"
+            ) from None
         raise VerificationError(
             f"{path} is not a whole dpsynth transcript: it was cut off, edited or made by something else.",
             "",
         ) from None
     return Transcript(document, answers), sha256(data)
+
+
+def _beside(path: Path, data: bytes) -> Path | None:
+    """The transcript that an audit names, or that a synthetic file or a spec of its name has beside it."""
+    try:
+        named = json.loads(data)["transcript"]["file"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        named = f"{path.name.removesuffix(path.suffix)}{ENDING}"
+    found = path.with_name(str(named).rpartition("/")[2])
+    return found if found != path and found.name.endswith(ENDING) and found.exists() else None
 
 
 class PartialTranscript:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from operator import attrgetter, methodcaller
 from typing import Any
 
 from dpsynth_cli.domain import CATEGORICAL, Column
+from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.registry import Mechanism, Structure
 from dpsynth_cli.spec.keys import Key, Kind, Schema, Section, as_it_is, object_schema, written
 from dpsynth_cli.spec.kinds import FLAG, number, one_of, positive, text
 from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed
-from dpsynth_cli.spec.yaml_nodes import Node, Scalar, as_plain, shortened
+from dpsynth_cli.spec.source import override
+from dpsynth_cli.spec.yaml_nodes import Keys, Mistake, Node, Place, Scalar, as_plain, shortened
 
 MECHANISM = Section(
     "mechanism",
@@ -102,6 +104,22 @@ def read_params(section: Reader, mechanism: Mechanism) -> dict[str, Any]:
                 name, f"is {values[name]}, but printed: true means {name}: {value}; leave one of them out"
             )
     return values
+
+
+def stated_params(mechanism: Mechanism, settings: Sequence[str]) -> Any:
+    """The parameters where some are stated as KEY=VALUE, on a command line without a spec."""
+    mistakes = list[Mistake]()
+    document = Keys({}, Place("--set"))
+    for setting in settings:
+        document = override(document, setting, mistakes)
+    section = Reader(document, "", mistakes)
+    params = mechanism.params(**read_params(section, mechanism))
+    section.finish()
+    if mistakes:
+        raise UsageError(
+            "\n".join(map(str, mistakes)), next_step=f"dpsynth mechanisms {mechanism.name} lists parameters."
+        )
+    return params
 
 
 def read_name(section: Reader, registry: Mapping[str, Mechanism]) -> Mechanism | None:

@@ -13,6 +13,7 @@ from dpsynth_cli.spec.keys import Key, Section
 from dpsynth_cli.spec.kinds import choice, positive, text
 from dpsynth_cli.spec.reader import Reader, listed
 from dpsynth_cli.spec.unit import UNIT, ProtectedUnit
+from dpsynth_cli.spec.yaml_nodes import dotted
 
 NEIGHBOURS = ("add_remove", "replace_one")
 LONGEST_NAME = 100
@@ -116,7 +117,8 @@ def read_privacy(document: Reader, name: str, private: bool, columns: Sequence[C
     elif search is not None and not any(column.private for column in columns):
         section.note("search", "is stated, but no column is private: nothing is to be found; leave it out")
     delta, open_ = values.get("delta"), [column.name for column in columns if column.open]
-    if private and open_ and delta is None:
+    wrong = any(one.path == dotted(PRIVACY.name, "delta") for one in document.mistakes)
+    if private and open_ and delta is None and not wrong:
         section.note(
             "delta",
             f"is not stated, but labels of {listed(open_)} are looked for among cells (categories: private "

@@ -32,9 +32,8 @@ def check_units(
         for fault in faults:
             document.section(PRIVACY).note(UNIT.name, fault)
     wrong = any(mistake.path.startswith(dotted(PRIVACY.name, UNIT.name)) for mistake in document.mistakes)
-    if unit is None and wrong:
-        return  # what it would be is not known
-    for name, fault in _of_unit_faults(columns, restored_unit(unit, fillers) is not None, stated):
+    restored = wrong or restored_unit(unit, fillers) is not None  # what a wrong one would be is not known
+    for name, fault in _of_unit_faults(columns, restored, stated):
         document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
 
 

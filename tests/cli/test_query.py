@@ -97,6 +97,31 @@ def test_replicates_are_tables_and_a_release_is_not_overwritten(dpsynth, transcr
     assert (refused.code, "is the table of a release" in refused.err) == (2, True)
 
 
+def test_replicates_tell_how_many_rows_each_has(dpsynth, transcript, tmp_path):
+    asked = ("replicates", transcript, "-m", 3, "-o", tmp_path / "r.csv", "--seed", 5)
+    told, made = dpsynth(*asked).out.splitlines(), dpsynth(*asked, "--json").json
+    rows = [len(Path(name).read_text().splitlines()) - 1 for name in made["files"]]
+    assert made["rows"] == rows
+    assert len(set(rows)) > 1
+    assert told[:3] == [f"{n:,} rows in {name}" for n, name in zip(rows, made["files"], strict=True)]
+    assert told[3] == f"3 tables of {min(rows):,} to {max(rows):,} rows (seed 5; nothing was spent)"
+
+
+@pytest.mark.parametrize("command", ["query", "replicates", "sample"])
+@pytest.mark.parametrize("ending", [".audit.json", ".audit.public.json", ".csv"])
+def test_another_file_of_a_release_is_told_by_its_transcript(dpsynth, transcript, command, ending):
+    given = transcript.parent / f"people{ending}"
+    ran = dpsynth(command, given, *(["count()"] if command == "query" else []))
+    assert (ran.code, ran.err) == (
+        2, f"Error: {given} is of a release, but not its transcript.\nGive its transcript: {transcript}\n"
+    )  # fmt: skip
+
+
+def test_an_audit_whose_transcript_is_gone_is_no_transcript(dpsynth, transcript):
+    transcript.rename(transcript.with_name("elsewhere"))
+    assert dpsynth("query", transcript.parent / "people.audit.json", "count()").code == 4
+
+
 def test_bounds_that_were_found_are_those_of_the_answers(dpsynth, people):
     spec = people(epsilon=50)
     spec.write_text(spec.read_text().replace("bounds: [0.0, 1.0]", "bounds: private"))

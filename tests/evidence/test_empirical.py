@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evidence import empirical, runs
 from dpsynth_cli.evidence.bounds import at_least, at_most, best_event, epsilon_bound, epsilon_of_mu
 from dpsynth_cli.evidence.empirical import audit
@@ -103,6 +104,18 @@ def test_the_command_prints_a_table_and_writes_json_and_a_plot(dpsynth, quick, t
     assert 0.7 < line["of_claim"] <= 1
 
 
+def test_parameters_are_those_of_the_command_line(dpsynth, monkeypatch):
+    audited = []
+
+    def audit(mechanism, *words):
+        audited.append((mechanism.name, words[-1]))
+        raise UsageError("enough")
+
+    monkeypatch.setattr(empirical, "audit", audit)
+    assert dpsynth("audit-mechanism", "online", "--set", "algorithm=joint").code == 2
+    assert audited == [("online", mechanisms()["online"].params(algorithm="joint"))]
+
+
 def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
     monkeypatch.setattr(runs, "open_curator", broken.curator_with(broken.empty_cells_left))
     ran = dpsynth(
@@ -124,6 +137,8 @@ def test_a_refuted_claim_is_exit_code_4(dpsynth, quick, monkeypatch):
         (["marginals", "--epsilon", "21"], "epsilon is above 20"),
         (["marginals", "--delta", "1"], "delta must be a decimal number between 0 and 1"),
         (["marginals", "--runs", "1"], "--runs"),
+        (["online", "--set", "algorithm=joit"], "algorithm is joit; it must be one of blocks, joint"),
+        (["online", "--set", "algoritm=joint"], "is not a known key (did you mean algorithm?)"),
     ],
 )
 def test_bad_usage_is_told_before_anything_runs(dpsynth, words, says):

@@ -6,8 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.inference.answers import DECLARED, MODEL, within
 from dpsynth_cli.inference.cells import cell_ends
-from dpsynth_cli.inference.query import CUT, NARROW, Published
+from dpsynth_cli.inference.language import parse_query
+from dpsynth_cli.inference.query import CERTAIN, CUT, NARROW, Published
+from dpsynth_cli.inference.simulate import Drawn, simulated
 from dpsynth_cli.spec.spec import Spec
 from tests.inference.people import released, spec, statistic
 
@@ -16,6 +20,7 @@ COLUMNS = {
     "gain": {"type": "integer", "bounds": [0, 100_000]},
     "price": {"type": "continuous", "bounds": [0, 20], "step": 0.01},
 }
+DAYS = [f"day {number}" for number in range(12)]  # with ages more than are solved for at once
 OWN = spec("marginals", 3.0, strata="sex", **COLUMNS)
 COARSE = spec("marginals", 0.3, **COLUMNS)  # a price has no cell of its own
 
@@ -88,6 +93,40 @@ def test_an_answer_without_any_row_has_no_width_and_so_no_interval():
     _, answers = _answers("share(sex)", "gain > 90000 and price < 3")
     for rows in answers:
         assert all(one.low is None and one.note.startswith("no interval: ") for one in rows)
+
+
+@pytest.mark.parametrize(
+    "where", ["gain % 7 == 3", "gain + price * 100 == 4000", "gain % 1000 < 5 and price > 3"]
+)
+def test_a_condition_that_turns_again_and_again_is_no_certain_none(where):
+    """No code at the ends of cells is so: of the rows inside of them some are."""
+    _, answers = _answers("count()", where)
+    assert all(one.low is None or one.high > one.low for (one,) in answers)
+
+
+def test_a_group_of_one_value_among_many_has_a_width():
+    """Of 100 ages not all are at the ends of cells; all of them are of somebody."""
+    columns = {"age": {"type": "integer", "bounds": [0, 99]}, "day": {"type": "nominal", "categories": DAYS}}
+    own, rng = spec("marginals", 3.0, strata="day", **columns), np.random.default_rng(1)
+    codes = {"age": rng.integers(100, size=2000), "day": rng.integers(len(DAYS), size=2000)}
+    truth = Drawn(Table(codes, 2000), own.domain, 2000)
+    made = simulated(own, truth, np.random.default_rng(2))
+    answers = Published(own, made.outcome, made.known(), made.seed).answer(parse_query("count() by age, day"))
+    assert len(answers) == 100 * len(DAYS)
+    assert all(one.low is None or one.high > one.low for one in answers)
+
+
+@pytest.mark.parametrize("where", ["gain > 200000", "price == 4.995", "price % 1 > 1"])
+def test_what_no_row_can_be_is_certain_and_says_so(where):
+    _, answers = _answers("count()", where)
+    assert {(one.low, one.high, one.source, one.note) for (one,) in answers} == {(0, 0, DECLARED, CERTAIN)}
+
+
+@pytest.mark.parametrize("estimate", [-9.0, -2.0, 0.5, 7.0])
+def test_an_interval_keeps_its_width_where_noise_puts_the_estimate_outside(estimate):
+    one = within((), (0.0, 5.0), estimate, estimate - 3, estimate + 3, MODEL)
+    assert 0 <= one.low <= one.estimate <= one.high <= 5
+    assert one.high - one.low >= 3
 
 
 def test_ends_of_cells_are_found_exactly():

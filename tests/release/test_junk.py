@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError
+from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.release import junk
 from dpsynth_cli.trusted.rows.problems import count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
@@ -78,3 +80,26 @@ def test_a_form_is_named_only_if_most_of_the_strange_cells_have_it(tmp_path):
     scan, domain = scan_of(tmp_path, ["$1"] * 4 + ["zebra"] * 4, NUMBER)
     (line,) = junk.for_the_steward(count_problems(scan), domain)["warnings"]
     assert "they look like amounts with a currency sign" in line
+
+
+def told(scan, domain: Domain) -> dict:
+    return junk.for_the_steward(count_problems(scan), outer(domain), domain)
+
+
+def test_labels_that_nobody_has_listed_are_no_junk(tmp_path):
+    found = Column("k", "nominal", categories=("a", "rest"), other="rest")
+    stated = Column("k", "nominal", other="rest", private=True, open=True)
+    scan, domain = scan_of(tmp_path, ["zebra"] * 9 + ["a"], found)
+    problems = count_problems(scan)
+    said = junk.for_the_steward(problems, domain, Domain((stated, domain["fine"])))
+    assert (said["warnings"], said["cells"], said["columns"]["k"]["unlisted"]) == ([], 0, 9)
+    assert len(junk.for_the_steward(problems, domain)["warnings"]) == 1
+
+
+def test_what_is_no_candidate_is_the_other_category_and_no_junk(tmp_path):
+    stated = replace(LABEL, private=True)
+    scan, domain = scan_of(tmp_path, ["zebra"] * 3 + ["a"] * 7, stated)
+    scan = scan.declared(outer(domain).columns)
+    assert told(scan, domain)["warnings"] == []
+    assert told(scan, domain)["cells"] == 0
+    assert junk.for_the_steward(count_problems(scan), outer(domain))["cells"] == 3  # without what is stated

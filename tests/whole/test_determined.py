@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -149,3 +150,10 @@ def test_strata_are_not_determined(dpsynth, tmp_path):
     ran = dpsynth("check", "spec.yaml")
     assert ran.code == 2
     assert "works: another column determines it by a private table, and it is strata" in ran.err
+
+
+def test_what_is_noted_of_a_table_is_told_once_for_all_simulated_releases(dpsynth, tmp_path):
+    write(tmp_path)
+    notes = dpsynth("check", "spec.yaml", "--json").json["notes"]
+    (said,) = [note for note in notes if "school determines years" in note]
+    assert re.search(r"school determines years in about \d+ to \d+ % of the rows", said)

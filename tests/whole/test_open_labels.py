@@ -261,3 +261,20 @@ def test_check_says_what_a_label_must_reach(dpsynth, tmp_path):
     assert any(
         "noisy number of values of id, each at one of its labels," in note for note in ran.json["notes"]
     )
+
+
+def test_a_wrong_delta_is_one_mistake(dpsynth, tmp_path):
+    write(tmp_path)
+    ran = dpsynth("check", "spec.yaml", "--set", "privacy.delta=2")
+    assert ran.code == 2
+    assert "privacy.delta is 2; it must be a number between 0 and 1" in ran.err
+    assert "is not stated" not in ran.err
+    assert "privacy.delta is not stated" in dpsynth("check", "spec.yaml", "--set", "privacy.delta=null").err
+
+
+def test_a_release_says_of_no_label_that_it_is_not_as_declared(dpsynth, tmp_path):
+    write(tmp_path)  # one row in 20 has a city of its own
+    ran = dpsynth("release", "spec.yaml")
+    assert (ran.code, "confidential" in ran.err) == (0, False)
+    problems = json.loads((tmp_path / "out/people.audit.json").read_text())["problems"]
+    assert (problems["cells"], problems["warnings"]) == (0, [])

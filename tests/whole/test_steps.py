@@ -62,6 +62,13 @@ def multiples(x: pd.Series, step: float) -> float:
 def test_joint_releases_numbers_as_round_as_they_are(dpsynth, prices, tmp_path, ending):
     ran = dpsynth("release", prices(ending=ending))
     assert ran.code == 0, ran.err
+    rounded = "price to multiples of 0.1, tax to multiples of 0.01, wind to multiples of 10"
+    none = "no rounding was found of exact: values are anywhere between bounds"
+    assert f"  note: numbers are rounded, as was found: {rounded}\n" in ran.out
+    assert f"  note: {none}. If you know a step, state step or decimals; step: any does not look\n" in ran.out
+    assert dpsynth("report", "out/prices.audit.public.json").code == 0
+    page = (tmp_path / "out/prices.report.public.html").read_text()
+    assert f"Numbers are rounded, as was found: {rounded}. N{none[1:]}. " in page
     made = (pd.read_csv if ending == "csv" else pd.read_parquet)(tmp_path / f"out/prices.{ending}")
     assert multiples(made.price, 0.1) == multiples(made.tax, 0.01) == multiples(made.wind, 10) == 1
     assert multiples(made.exact, 0.001) < 0.1

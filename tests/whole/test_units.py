@@ -422,7 +422,14 @@ def test_columns_of_a_unit_that_cannot_be_kept_are_refused(dpsynth, visits, chan
 
 
 @pytest.mark.parametrize(
-    "wrong", ["{column: pid, rows: 0}", "{column: pid}", "7", "{column: pid, rows: 3, of: x}"]
+    "wrong",
+    [
+        "{column: pid, rows: 0}",
+        "{column: pid}",
+        "7",
+        "{column: pid, rows: 3, of: x}",
+        "{column: age, rows: 3}",
+    ],
 )
 def test_a_wrong_unit_is_one_mistake(dpsynth, visits, wrong):
     visits(again=True)

@@ -22,6 +22,7 @@ from dpsynth_cli.evaluate.report.style import STYLE
 from dpsynth_cli.evaluate.report.verdict import clear, holds, verdict, within
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.release.audit import public_part
+from dpsynth_cli.release.found import steps_in_words
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -52,6 +53,7 @@ def page(shown: Shown) -> str:
         audit = public_part(audit)
         if shown.real is not None:
             raise ValueError("a public page is made without real rows")
+    errors = _column_errors(audit)
     sections = [
         verdict(audit, domain),
         children(audit),
@@ -65,7 +67,7 @@ def page(shown: Shown) -> str:
         ),
         known(audit),
         budget(audit),
-        columns(domain, shown.synthetic, shown.real, shown.note, _column_errors(audit)),
+        columns(domain, shown.synthetic, shown.real, " ".join([*_steps(audit), shown.note]), errors),
         pairs(domain, audit, shown.synthetic, shown.real),
         figures(audit),
         receipts(audit, shown.name, shown.signature),
@@ -125,6 +127,11 @@ def _contents(sections: Sequence[str]) -> str:
     found = (re.match(r'<section id="(\w+)"><h2>(.*?)</h2>', part) for part in sections)
     links = "".join(f'<a href="#{part[1]}">{part[2]}</a>' for part in found if part)
     return f"<nav>{links}</nav>"
+
+
+def _steps(audit: Mapping[str, Any]) -> list[str]:
+    """Sentences about what numbers are rounded to."""
+    return [f"{said[0].upper()}{said[1:]}." for said in steps_in_words(audit)]
 
 
 def _column_errors(audit: Mapping[str, Any]) -> dict[str, str]:

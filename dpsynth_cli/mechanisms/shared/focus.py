@@ -3,9 +3,10 @@
 Bounds are public knowledge and may be far too wide: then all rows are in one of the cells that a mechanism
 counts. So, for a small share, each column with many codes is first counted in 32 equal cells. If most rows
 are in few neighbouring ones, these are cut into 32 again, and so on. What is found is a `Scale`: cells are
-narrow in the focus and grow outside. No code is lost, but the cells far outside that together have no more
-rows than noise may be are taken to be empty (`Scale.tails`). A column whose rows are all over its bounds is
-asked once, and keeps its even scale.
+narrow in the focus and grow outside. A range that was found stays the focus unless the next one in it is
+much narrower: bounds that are as tight as that do well without one. No code is lost, but the cells far
+outside that together have no more rows than noise may be are taken to be empty (`Scale.tails`). A column
+whose rows are all over its bounds is asked once, and keeps its even scale.
 
 If most rows have one and the same code, such as a zero for nothing, the focus is where the others are, if
 these can be seen: the whole range is looked at once more, and the scale only remembers the code
@@ -33,11 +34,14 @@ ROUNDS = 10
 NARROW = 2**7  # codes: a range of fewer is counted code by code
 SPIKE = 4  # codes at most that most rows have, and are no focus
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
-LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6))
+LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6), (7, 1 / 4))
 MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
-DULL = 10  # below that a look shows nothing
+DULL = 6  # below that a look shows nothing
 SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
+# Where all rows are less than that over the noise: a focus that is missed costs most, one too many little.
+SHARP, GUESSED = 12, 0.55
 MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
+LOOSE = 8  # times wider than the next focus in it: a range that was found and is less wide stays the focus
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
 
@@ -67,23 +71,25 @@ class _Looked:
         inside = slice(1, len(edges)) if edges[0] > 0 else slice(0, len(edges) - 1)
         self.counts.append(answer.values[inside].astype(np.float64))
         there = max(1.0, n - (max(0.0, float(answer.values[-1])) if self.column.nullable else 0.0))
-        if there < DULL * answer.sd:  # mostly missing: to see so few rows it takes a sharper look
-            sharper, self.counts = again(there), []
-            dull, self.price = self.price, max(self.price, sharper)
-            return self.price > 2 * dull
         counts, sd = np.mean(self.counts, axis=0), answer.sd / math.sqrt(len(self.counts))
         if self.spike is not None:
             there = max(1.0, there - self.spiked)
             counts = counts - self.spiked * _parts(edges, self.spike)
         cells = narrowest(counts, sd, there)
+        if cells is None and there < DULL * sd:  # mostly missing: to see so few rows it takes a sharper look
+            sharper, self.counts = again(there), []
+            dull, self.price = self.price, max(self.price, sharper)
+            return self.price > 2 * dull
         if cells is None:
             if self.spike is not None and self.end - self.begin == self.column.size:
                 self.scale = _even(self.column)
             few = np.convolve(counts, np.ones(min(2, len(counts))), "valid").max()
             return len(self.counts) < AGAIN and bool(few >= MAYBE * there)
         narrow = self.end - self.begin < NARROW  # then only a spike is looked for
+        within = not self.scale.plain and self.scale.focus == (self.begin, self.end)
+        near = within and self.end - self.begin < LOOSE * (edges[cells[1]] - edges[cells[0]])
         self.begin, self.end, self.counts = edges[cells[0]], edges[cells[1]], []
-        if not narrow:
+        if not narrow and not near:  # what was found before is taken as bounds, and as tight ones
             self.scale = Scale.focused(self.column.size, self.column.nullable, self.begin, self.end)
         width, one = self.end - self.begin, cells[1] - cells[0] == 1
         if width <= SPIKE and self.spike is None:  # the others, if they can be seen
@@ -148,10 +154,11 @@ def narrowest(counts: Floats, sd: float, n: float) -> tuple[int, int] | None:
     (2, 3)
     """
     reached = np.append(0.0, np.cumsum(counts))
+    seen = SEEN if n >= SHARP * sd else GUESSED
     for k in range(1, int(len(counts) / GAIN) + 1):
         sums = reached[k:] - reached[:-k]
         best = int(np.argmax(sums))
-        if sums[best] - DOUBT * sd * math.sqrt(k) >= SEEN * n:
+        if sums[best] - DOUBT * sd * math.sqrt(k) >= seen * n:
             return best, best + k
     return None
 

@@ -58,12 +58,13 @@ def plan_for(
     depth: int | None,
     signed: bool,
 ) -> ColumnPlan:
-    coarse = COARSE + column.nullable + (not scale.plain)
+    beside = column.nullable + (not scale.plain)  # halvings of a scale that only tell what is outside
+    coarse = COARSE + beside
     if column.categorical or column.bits <= coarse:
         every = Bins(column.name, tuple(range(column.codes + 1)))
         return ColumnPlan(column, scale, (), [count(omega, every, share)])
     sd = ask.sd(count(omega, Halves(column.name, coarse), share))
-    rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + column.nullable
+    rich = math.floor(math.log2(max(2.0, n * math.sqrt(2) / max(sd, 1e-9)))) - 3 + beside
     fine = min(rich, DEEPEST) if rich >= coarse + 3 else coarse
     if scale.bits <= FEW + column.nullable:
         fine = scale.bits

@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsynth_cli.arrow import from_numpy
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import UNIT_KEY, Column
 from dpsynth_cli.errors import FileError, MemoryShort
 from dpsynth_cli.trusted.rows.encode import Codes, encode_arrow, missing_code
 from dpsynth_cli.trusted.rows.problems import Problems
@@ -162,7 +162,8 @@ def check_names(
             f"{shown} has no column{'s' * (len(missing) > 1)} "
             + ", ".join(f"{name!r}{_nearest(name, names) if show else ''}" for name in missing)
             + ".",
-            next_step=hint or "Correct `columns` in the spec, or the header of the file.",
+            next_step=hint
+            or f"Correct {_named_in(columns, missing)} in the spec, or the header of the file.",
         )
     twice = [column.name for column in columns if times[column.name] > 1]
     if twice:
@@ -170,6 +171,15 @@ def check_names(
             f"{shown} has more than one column named {', '.join(map(repr, twice))}.",
             next_step="Rename all but one of them.",
         )
+
+
+def _named_in(columns: Sequence[Column], missing: Collection[str]) -> str:
+    """The keys of the spec that name columns which are not there."""
+    units = [column.origin == UNIT_KEY for column in columns if column.name in missing]
+    keys = ["`columns`"] * (not all(units)) + [
+        "`privacy.unit` (of tables that belong together: `key` or `foreign_key`)"
+    ] * any(units)
+    return " and ".join(keys)
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

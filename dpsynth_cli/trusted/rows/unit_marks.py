@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsynth_cli.domain import Column
+from dpsynth_cli.domain import UNIT_KEY, Column
 from dpsynth_cli.trusted.rows.text import as_binary, trimmed
 from dpsynth_cli.trusted.rows.values import texts
 
@@ -38,7 +38,7 @@ def fresh_key() -> str:
 
 def unit_column(name: str) -> Column:
     """The column of units as a scan reads it: cells of any kind that have a text."""
-    return Column(name, "nominal")
+    return Column(name, "nominal", origin=UNIT_KEY)
 
 
 @dataclass(frozen=True)

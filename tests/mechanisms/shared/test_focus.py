@@ -10,6 +10,8 @@ from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import marginals
 from dpsynth_cli.mechanisms.pmm import pmm
 from dpsynth_cli.mechanisms.shared.focus import MOST, ask_scales, narrowest
+from dpsynth_cli.mechanisms.shared.oneway_plan import plan_for
+from dpsynth_cli.numeric.scale import Scale
 from dpsynth_cli.questions import Answer, Asking
 from tests.asking import asking, drawn
 
@@ -109,3 +111,49 @@ def test_looks_leave_something_for_the_counts_whatever_the_noise_is(seen):
     assert min(asked) > Fraction(1, 7)
     assert left == 1 - sum(asked)
     assert left >= 1 - MOST > 0
+
+
+def _answered(shown, sd: float):
+    """An ask that gives what `shown` says of each look, by its edges."""
+
+    def answer(questions):
+        edges = questions[0].statistic.cells.axes[0].edges
+        counts = np.array(shown(edges), np.int64)
+        return [Answer(counts, (len(counts),), "rounded_gaussian", sd)]
+
+    return Asking(answer, lambda question: 1 / float(question.share) ** 0.5)
+
+
+def test_what_was_seen_is_not_given_up_for_a_noisy_number_of_missing_cells():
+    """All rows in the first cell, in two looks; noise says that a quarter is missing."""
+    column, n, sd = Column("x", "continuous", lower=0, upper=1, nullable=True), 1000.0, 130.0
+    ask = _answered(lambda edges: [n, *[0] * (len(edges) - 3), n / 4], sd)
+    ((scale,), _) = ask_scales(ask, "columns", [column], [Fraction(1)], n)
+    assert scale.focus[1] <= GRID // 32**2
+
+
+@pytest.mark.parametrize(("part", "narrower"), [(4, False), (32, True)])
+def test_a_range_that_was_found_stays_the_focus_unless_the_next_is_much_narrower(part, narrower):
+    """Rows are in a thousandth of the bounds, most of them in a part of that."""
+    column, n, end = Column("x", "continuous", lower=0, upper=1), 10_000.0, GRID // 32**2
+    knots, reached = [0, end // part, end, GRID], [0, 0.9 * n, n, n]
+    ask = _answered(lambda edges: np.rint(np.diff(np.interp(edges, knots, reached))), 1.0)
+    ((scale,), _) = ask_scales(ask, "columns", [column], [Fraction(1)], n)
+    assert (scale.focus[1] < end // 2) is narrower
+    assert scale.focus[1] <= end
+
+
+def test_cells_in_a_focus_are_as_fine_as_between_tight_bounds():
+    """Half of the cells are outside."""
+    column, n = Column("x", "continuous", lower=0, upper=1), 10_000.0
+    omega, ask = (
+        Domain((column,)),
+        Asking(lambda questions: [], lambda question: 5 / float(question.share) ** 0.5),
+    )
+    plans = [
+        plan_for(ask, omega, column, scale, Fraction(1), n, None, False)
+        for scale in (Scale.even(GRID, False), Scale.focused(GRID, False, 0, GRID // 1000))
+    ]
+    tight, loose = (plan.levels for plan in plans)
+    assert len(tight) == len(loose) == 2
+    assert [level + 1 for level in tight] == list(loose)

@@ -28,6 +28,7 @@ from dpsynth_cli.trusted.rows import parquet as read_parquet
 from dpsynth_cli.trusted.rows.csv_stream import line_blocks
 from dpsynth_cli.trusted.rows.problems import count_problems
 from dpsynth_cli.trusted.rows.read import open_scan
+from dpsynth_cli.trusted.rows.unit_marks import unit_column
 
 AGE = Column("age", "integer", lower=0, upper=120, nullable=True)
 NAME = Column("name", "nominal", categories=("a", "b,c", 'say "hi"', "5"), other="5", nullable=True)
@@ -476,6 +477,15 @@ def test_missing_columns_are_named_but_of_a_csv_header_nothing_is_quoted(tmp_pat
     assert refusal(path, wanted) == f"{path} has no columns 'Age', 'zip'.\n{fix}"
     path = parquet(tmp_path / "t.parquet", name=None)
     assert refusal(path) == f"{path} has no column 'name'.\n{fix}"
+
+
+def test_a_missing_column_of_units_is_mended_where_it_is_named(tmp_path):
+    path, unit = written(tmp_path, BODY), unit_column("person")
+    key = "`privacy.unit` (of tables that belong together: `key` or `foreign_key`)"
+    after = "in the spec, or the header of the file."
+    assert refusal(path, [AGE, unit]) == f"{path} has no column 'person'.\n{NOTHING} Correct {key} {after}"
+    both = refusal(path, [Column("zip", "integer"), unit])
+    assert both == f"{path} has no columns 'zip', 'person'.\n{NOTHING} Correct `columns` and {key} {after}"
 
 
 def test_another_delimiter_is_recognised(tmp_path):
