@@ -30,7 +30,8 @@ PRODUCTS = 2**31  # of functions, functions and cells, up to which covariances a
 VALUES = 2**25  # and of functions and cells
 RIDGE = 1e-10  # of a variance, at least: where cells are all but empty, covariances are hard to divide by
 INNER, MORE = 60, 300  # of conjugate gradients in a step, at most; more in few cells:
-WORK = 2**22  # cells times these, at most
+WORK = 2**22  # cells times these, at most,
+ALL, FEWEST = 2**26, 600  # and times those of all steps, but so many in any case
 SHORTER = 30  # halvings of a step, at most
 ROUNDED = 14  # digits of a probability: machines may differ in those after
 
@@ -51,7 +52,8 @@ def fitted(
     weights = np.zeros(basis.cells)
     cells = np.arange(basis.cells) if never is None else np.flatnonzero(~never)
     many = len(index) * len(cells)
-    apart = set(basis.sizes) <= {1, 2} or many > VALUES or many * len(index) > PRODUCTS
+    signs = set(basis.sizes) <= {1, 2}
+    apart = signs or many > VALUES or many * len(index) > PRODUCTS
     written = None if apart else basis.functions(index, cells)
 
     def state(theta: Floats) -> tuple[float, Floats]:
@@ -65,12 +67,14 @@ def fitted(
         value = highest + np.log(whole) - float(theta @ means) + float(penalty @ theta**2) / 2
         return value, p / whole
 
+    inner = max(INNER, min(MORE, WORK // basis.cells))
+    steps = STEPS if signs or written is not None else min(STEPS, max(ALL // basis.cells, FEWEST) // inner)
     value, p = state(theta)
-    for _ in range(STEPS):
+    for _ in range(steps):
         every = basis.means(p)
         down = means - every[index] - penalty * theta
         if written is None:
-            step = _newton(basis, index, p, every, penalty, down)
+            step = _newton(basis, index, p, every, penalty, down, inner)
         else:
             step = _solve((written * p[cells]) @ written.T, every[index], penalty)(down)
         gain = float(down @ step)
@@ -87,7 +91,9 @@ def fitted(
     return np.round(p, ROUNDED), theta
 
 
-def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats, down: Floats) -> Floats:
+def _newton(
+    basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats, down: Floats, inner: int
+) -> Floats:
     """The step of Newton's method: solves (covariances + penalty) step = down."""
     if set(basis.sizes) <= {1, 2}:  # the product of two functions is a function
         few = np.arange(min(len(index), DIRECT))
@@ -104,7 +110,7 @@ def _newton(basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats
         weights[index] = x
         return np.asarray(basis.means(p * (basis.values(weights) - here @ x))[index] + penalty * x)
 
-    return conjugate_gradients(moved, nearly, down, max(INNER, min(MORE, WORK // basis.cells)))
+    return conjugate_gradients(moved, nearly, down, inner)
 
 
 def _partly(few: Ints, block: Solve, scale: Floats) -> Solve:
