@@ -71,8 +71,8 @@ def release(
     if journal is not None:
         with closing_on_failure(journal):  # --resume names the one that is meant
             check_free(files, request.replace or request.resume, journal.release_id)
-        own = journal.release_id
-        with ExitStack() as last, refunding(spec, ledger, own, files.partial(own)):
+        partial = files.partial(journal.release_id)
+        with ExitStack() as last, refunding(spec, ledger, journal.release_id, partial):
             last.callback(journal.close)  # nobody else goes on with it before its charge is given back
             request.say(
                 f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing "
