@@ -220,8 +220,8 @@ def refunding(
                 raise failure from None  # the ledger has said why it cannot be used
             raise
         if state == "reserved":
-            ledger.abort(release_id, type(failure).__name__)
-            if partial is not None:
+            state = _given_back(ledger, release_id, type(failure).__name__)
+            if state == "aborted" and partial is not None:
                 disk.remove(partial)
         if isinstance(error, DpsynthError):
             if state in ("drawn", "committed"):
@@ -232,6 +232,15 @@ def refunding(
             elif state is not None or isinstance(error, Interrupted):
                 error.cost = "Nothing was spent."
         raise error from None
+
+
+def _given_back(ledger: Ledger, release_id: str, why: str) -> str | None:
+    """The state afterwards. What another process reads rows for since we looked goes on: it is not ours."""
+    try:
+        ledger.refund(release_id, why)
+    except VerificationError:
+        return ledger.state(release_id)
+    return "aborted"
 
 
 def _spent(spec: Spec) -> tuple[str, str]:

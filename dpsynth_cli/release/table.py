@@ -71,17 +71,16 @@ def release(
     if journal is not None:
         with closing_on_failure(journal):  # --resume names the one that is meant
             check_free(files, request.replace or request.resume, journal.release_id)
-        with (
-            refunding(spec, ledger, journal.release_id, files.partial(journal.release_id)),
-            closing(journal),
-            closing(Inputs.of(spec)) as inputs,
-        ):
+        partial = files.partial(journal.release_id)
+        with ExitStack() as last, refunding(spec, ledger, journal.release_id, partial):
+            last.callback(journal.close)  # nobody else goes on with it before its charge is given back
             request.say(
                 f"Going on with the release of {journal.day} that was cut off: it is paid for, and nothing "
                 "is charged."
             )
-            inputs.check(engine)
-            receipt = _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
+            with closing(Inputs.of(spec)) as inputs:
+                inputs.check(engine)
+                receipt = _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
             return replace(receipt, continued=True)
     check_free(files, request.replace)
     with closing(Inputs.of(spec)) as inputs:
@@ -89,10 +88,10 @@ def release(
         for name, own in each_table(spec).items():
             refuse_junk(own, inputs.scans[name])
         release_id = secrets.token_hex(16)
-        with (
-            refunding(spec, ledger, release_id, files.partial(release_id), reserving=True),
-            closing(_begun(spec, files, ledger, request, release_id)) as journal,
-        ):
+        partial = files.partial(release_id)
+        with ExitStack() as last, refunding(spec, ledger, release_id, partial, reserving=True):
+            journal = _begun(spec, files, ledger, request, release_id)
+            last.callback(journal.close)
             return _ask_and_publish(spec, ledger, files, inputs, journal, progress, engine)
 
 

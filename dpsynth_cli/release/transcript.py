@@ -82,7 +82,7 @@ def _beside(path: Path, data: bytes) -> Path | None:
         named = json.loads(data)["transcript"]["file"]
     except (ValueError, KeyError, TypeError, RecursionError):
         named = f"{path.name.removesuffix(path.suffix)}{ENDING}"
-    found = path.with_name(str(named).rpartition("/")[2])
+    found = path.parent / str(named).rpartition("/")[2]
     return found if found != path and found.name.endswith(ENDING) and found.exists() else None
 
 

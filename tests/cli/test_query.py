@@ -122,6 +122,13 @@ def test_an_audit_whose_transcript_is_gone_is_no_transcript(dpsynth, transcript)
     assert dpsynth("query", transcript.parent / "people.audit.json", "count()").code == 4
 
 
+def test_what_names_a_folder_as_its_transcript_is_no_transcript(dpsynth, transcript):
+    given = transcript.with_name("odd.json")
+    given.write_text('{"transcript": {"file": "folder/"}}')
+    ran = dpsynth("query", given, "count()")
+    assert (ran.code, "is not a whole dpsynth transcript" in ran.err) == (4, True)
+
+
 def test_bounds_that_were_found_are_those_of_the_answers(dpsynth, people):
     spec = people(epsilon=50)
     spec.write_text(spec.read_text().replace("bounds: [0.0, 1.0]", "bounds: private"))

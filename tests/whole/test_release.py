@@ -215,6 +215,8 @@ if point == "answer":
         if len(self.answers) >= count:
             die()
     PartialTranscript.record = after
+elif point == "charged":
+    release._ask_and_publish = die
 elif point == "compose":
     release.compose = die
 elif point == "published":

@@ -14,6 +14,7 @@ import dpsynth_cli.release.table as releases
 from dpsynth_cli.disk import lock
 from dpsynth_cli.release import unfinished
 from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.test_release import answers, killed
 from tests.whole.test_second_charge import charges, partials
 
@@ -236,3 +237,49 @@ def test_what_a_file_says_it_is_holds_by_a_link_and_in_its_folder(dpsynth, peopl
         ran = dpsynth("release", spec, "-i", "data/people.csv")
     assert "census" in ran.out + ran.err
     assert dpsynth("budget", "show", "people").code != 0
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_charge_is_given_back_before_anybody_else_can_go_on(
+    dpsynth, people, tmp_path, monkeypatch, resumed
+):
+    people("pmm")
+    if resumed:
+        killed(tmp_path, "charged")
+    locked, refund = [], Ledger.refund
+
+    def watched(self, release_id, why):
+        locked.append(PartialTranscript.reopen(partials(tmp_path)[0]) is None)
+        refund(self, release_id, why)
+
+    monkeypatch.setattr(Ledger, "refund", watched)
+    monkeypatch.setattr(releases, "_ask_and_publish", stopped)
+    ran = dpsynth("release", "spec.yaml")
+    assert (ran.code, ran.err.splitlines()[-1]) == (130, "Nothing was spent.")
+    assert locked == [True]
+    assert not partials(tmp_path)
+    assert Ledger(tmp_path / "ledger.sqlite").log()[-1].payload["refunded"]
+
+
+def test_what_another_process_reads_rows_for_is_not_ended(dpsynth, people, tmp_path, monkeypatch):
+    """It has begun to between this one's look at the ledger and its refund."""
+    people("pmm")
+    look = Ledger.state
+
+    def then_drawn(self, release_id):
+        found = look(self, release_id)
+        if found == "reserved":
+            self.drawn(release_id)
+        return found
+
+    monkeypatch.setattr(Ledger, "state", then_drawn)
+    monkeypatch.setattr(releases, "_ask_and_publish", stopped)
+    ran = dpsynth("release", "spec.yaml")
+    assert ran.code == 130
+    assert "epsilon = 1 of people was spent." in ran.err
+    assert [entry.kind for entry in Ledger(tmp_path / "ledger.sqlite").log()] == ["reserve", "drawn"]
+    assert len(partials(tmp_path)) == 1
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
