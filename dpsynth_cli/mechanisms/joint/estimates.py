@@ -20,7 +20,7 @@ from dpsynth_cli.questions import Floats
 
 RAKES = 12  # passes of proportional fitting to the sums of a table's columns
 EMPTY = 0.01  # rows; less is none
-APART = 5  # cells of a number that may be missing, at least: fewer are all neighbours of each other
+APART = 5  # cells, missing among them: a number that may be missing and has no more is all one neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +130,10 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
         after = shrunk(*parts, zeros=True).reshape(before.shape)
         found = expected * np.divide(after, before, out=np.ones_like(before), where=before > 0)
     columns = [frame.ladders[j].column for j in one.scope[0]]
-    several = [size - column.nullable for size, column in zip(expected.shape[1:], columns, strict=True)]
     ordered = [
         at
-        for at, column in enumerate(columns)
-        if column.type != "nominal" and (several[at] >= APART or not column.nullable)
+        for at, (j, column) in enumerate(zip(one.scope[0], columns, strict=True))
+        if column.type != "nominal" and (not column.nullable or frame.ladders[j].cells > APART)
     ]
     if ordered:
         alone = [at for at in ordered if columns[at].nullable]
