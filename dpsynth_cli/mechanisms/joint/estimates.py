@@ -20,6 +20,7 @@ from dpsynth_cli.questions import Floats
 
 RAKES = 12  # passes of proportional fitting to the sums of a table's columns
 EMPTY = 0.01  # rows; less is none
+APART = 5  # cells, missing among them: a number that may be missing and has no more is all one neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,11 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
         after = shrunk(*parts, zeros=True).reshape(before.shape)
         found = expected * np.divide(after, before, out=np.ones_like(before), where=before > 0)
     columns = [frame.ladders[j].column for j in one.scope[0]]
-    ordered = [at for at, column in enumerate(columns) if column.type != "nominal"]
+    ordered = [
+        at
+        for at, (j, column) in enumerate(zip(one.scope[0], columns, strict=True))
+        if column.type != "nominal" and (not column.nullable or frame.ladders[j].cells > APART)
+    ]
     if ordered:
         alone = [at for at in ordered if columns[at].nullable]
         whole = one.noisy.sum(axis=0), variance * len(one.noisy), expected.sum(axis=0)

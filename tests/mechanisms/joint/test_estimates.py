@@ -1,0 +1,49 @@
+"""Estimates of tables: which cells are taken to be empty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint.estimates import Counted, estimated, independent
+from dpsynth_cli.mechanisms.joint.frame import Frame
+from dpsynth_cli.mechanisms.joint.ladder import ladder
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
+
+
+def frame_of(table: np.ndarray, nullable: bool) -> Frame:
+    """Two integer columns of these rows, every code a cell."""
+    ladders, masses = [], []
+    for axis, size in enumerate(table.shape):
+        column = Column(f"x{axis}", "integer", lower=0, upper=size - 1 - nullable, nullable=nullable)
+        own = table.sum(axis=1 - axis)
+        ladders.append(ladder(column, Marginal(np.arange(size), np.ones(size, np.int64), [own]), 64))
+        masses.append(own[None])
+    return Frame(ladders, masses, [0, 0])
+
+
+def found(noisy: np.ndarray, real: np.ndarray, nullable: bool) -> np.ndarray:
+    frame = frame_of(real, nullable)
+    scope = ((0, 1), tuple(own.top for own in frame.ladders))
+    assert frame.shape(scope) == [1, *real.shape]
+    return estimated(frame, Counted(scope, noisy[None], 81.0), independent(frame, scope)).counts[0]
+
+
+def test_rows_that_miss_one_of_two_numbers_of_few_values_are_kept():
+    """All cells of two values are neighbours: that few rows are near says nothing of a law."""
+    real = np.array([[500.0, 300, 12], [300, 240, 12], [12, 12, 90]])
+    noisy = real + np.array([[4.0, -6, 3], [-5, 2, -1], [-2, -1, 3]])
+    counts = found(noisy, real, nullable=True)
+    assert counts[2, :2].sum() == pytest.approx(24, abs=15)
+    assert counts[:2, 2].sum() == pytest.approx(24, abs=15)
+    assert counts[2].sum() == pytest.approx(real[2].sum(), abs=2)
+
+
+def test_cells_far_from_a_law_of_two_numbers_are_empty():
+    real = np.diag(np.full(8, 400.0))
+    noisy = real.copy()
+    noisy[0, 6] = 40.0  # noise, beyond four standard deviations
+    counts = found(noisy, real, nullable=False)
+    assert counts[0, 6] == 0
+    assert counts.trace() > 3000
