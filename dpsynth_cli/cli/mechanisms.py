@@ -58,6 +58,7 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
     parameters = [
         {"name": parameter.name, "default": parameter.default}
         | dict(parameter.metadata)
+        | {"auto": bool(parameter.metadata["auto"])}
         | {"structure": dict(shape.schema) if (shape := parameter.metadata["structure"]) else None}
         for parameter in fields(mechanism.params)
     ]

@@ -33,7 +33,7 @@ INNER, MORE = 60, 300  # of conjugate gradients in a step, at most; more in few 
 WORK = 2**22  # cells times these, at most,
 ALL, FEWEST = 2**26, 600  # and times those of all steps, but so many in any case
 SHORTER = 30  # halvings of a step, at most
-ROUNDED = 14  # digits of a probability: machines may differ in those after
+ROUNDED = 14  # digits of a probability; where gradients are conjugate, processors may differ in the eighth
 
 
 def fitted(

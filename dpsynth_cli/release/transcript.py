@@ -83,7 +83,7 @@ def _beside(path: Path, data: bytes) -> Path | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         named = f"{path.name.removesuffix(path.suffix)}{ENDING}"
     found = path.parent / str(named).rpartition("/")[2]
-    return found if found != path and found.name.endswith(ENDING) and found.exists() else None
+    return found if found != path and found.name.endswith(ENDING) and disk.exists(found) else None
 
 
 class PartialTranscript:
