@@ -139,8 +139,8 @@ def _compare_output(
     why = f" Versions differ: {'; '.join(differing)}." if differing else ""
     if _rounded(audit):
         why += (
-            " This model is fitted in steps whose rounding another kind of processor may do differently, which can "
-            "change some rows: verify it on a machine like the one of the release."
+            " This model is fitted in steps whose rounding another kind of processor may do differently, "
+            "which can change some rows: verify it on a machine like the one of the release."
         )
     raise VerificationError(f"the synthetic file does not follow from the transcript.{why}", "")
 

@@ -116,7 +116,8 @@ class Chain:
                     own.seen(classes[some], [index[some] for index in indices], v[some])
             if few:
                 there = products([*zip(begin, indices, strict=True), *never])
-                v = settled(v, self._targets(step, rows), there > UNLIKELY, rng)
+                allowed = there > UNLIKELY * there.max(axis=1, keepdims=True)
+                v = settled(v, self._targets(step, rows), allowed, rng)
             rows.cells[step.column] = self._finest(step, v, rows, rng, few)
         return rows.cells
 
