@@ -26,7 +26,7 @@ PASSES = 6  # of proportional fitting;
 ROUGH = 3  # of a model that is only asked what it expects
 FUSED = 2**14  # numbers in a table of several factors, at most;
 ALL_FUSED = 2**22  # and times the factors of a model
-UNLIKELY = 1e-9  # of what is likeliest; less, and few rows are not moved there
+UNLIKELY = 1e-9  # a product of factors; less, and few rows are not moved there
 WIDE = 2**10  # cells; more, and rows are not moved between them
 
 
@@ -116,8 +116,7 @@ class Chain:
                     own.seen(classes[some], [index[some] for index in indices], v[some])
             if few:
                 there = products([*zip(begin, indices, strict=True), *never])
-                allowed = there > UNLIKELY * there.max(axis=1, keepdims=True)
-                v = settled(v, self._targets(step, rows), allowed, rng)
+                v = settled(v, self._targets(step, rows), there > UNLIKELY, rng)
             rows.cells[step.column] = self._finest(step, v, rows, rng, few)
         return rows.cells
 
