@@ -78,7 +78,7 @@ def for_the_steward(problems: Problems, domain: Domain, stated: Domain | None = 
     found = {"confidential": True} | problems.as_json()
     missed = [column.name for column in domain if column.name not in found["columns"]]
     meant = domain if stated is None else _as_stated(domain, stated)
-    cells = sum(junk(found["columns"][c.name], c) for c in meant if c.name in found["columns"])
+    cells = sum(misread(found["columns"][c.name], c) for c in meant if c.name in found["columns"])
     return found | {"cells": cells, "not_counted": missed, "warnings": told(found, meant)}
 
 
@@ -124,16 +124,19 @@ def unlisted_notes(domain: Domain) -> list[str]:
 
 
 def junk(counts: Mapping[str, Any], column: Column) -> int:
-    """How many cells of a column are not as declared. An unlisted label is, where `other` is declared, unless
-    it looks like a listed one."""
+    """How many cells of a column are not as declared, missing ones too where none should be."""
+    absent = 0 if column.nullable or column.other or column.open else int(counts["missing"])
+    return misread(counts, column) + absent
+
+
+def misread(counts: Mapping[str, Any], column: Column) -> int:
+    """How many cells of a column say something that is not as declared. An unlisted label does, where `other`
+    is declared, only if it looks like a listed one."""
     if column.open:  # whatever a cell says, nobody has listed the labels
         return 0
     meant = sum(counts["forms"].get(form, 0) for form in LABELS)
     return int(
-        counts["unparseable"]
-        + counts["out of bounds"]
-        + (meant if column.other else counts["unlisted"])
-        + (0 if column.nullable or column.other else counts["missing"])
+        counts["unparseable"] + counts["out of bounds"] + (meant if column.other else counts["unlisted"])
     )
 
 
