@@ -77,7 +77,8 @@ def test_two_releases_of_one_spec_differ_in_every_noisy_answer(dpsynth, people, 
     for _ in range(2):
         assert dpsynth("release", spec, "--set", "rows_hint=300", "--replace").code == 0
         seen.append(answers(tmp_path / "out/people.transcript.arrow"))
-    assert all((one != other).any() for one, other in zip(*seen, strict=True))
+    # Later questions follow from earlier answers, so that there may be others of them.
+    assert all(not np.array_equal(one, other) for one, other in zip(*seen, strict=False))
 
 
 def test_parquet_in_and_out_keeps_types(dpsynth, people, tmp_path):
