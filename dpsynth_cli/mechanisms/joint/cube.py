@@ -4,8 +4,8 @@ Columns are asked first, then all pairs, threes and fours as far as their noise 
 each for what it has beyond its parts (`numeric/residual.py`). Where pairs are loud, a look tells first which
 are worth it. After each order the part of its answers that is not noise is seen from how far they are from
 what the orders before expect; the model goes that far towards them (`numeric/loglinear.py`). Where a column
-decides another, all other combinations are empty. Rows are drawn evenly from the cells. A class is a column
-like any other here.
+decides another, or a pair's table is mostly empty, no row is in its empty cells. Rows are drawn evenly from
+the cells (`cube_rows.py`). A class is a column like any other here.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def run(
     would hide every pair."""
     cube = Cube(omega, rules)
     tables, known = cube.tables, cube.known
-    planned = plan(ask, tables, rest, weights, at_least(sizes), cube.most(), not omega.rows_public)
+    planned = plan(ask, tables, rest, weights, sizes.at_least, cube.most(), not omega.rows_public)
     if planned is None:
         return None
     _know_rows(ask, omega, sizes, known, planned.rows)
@@ -180,12 +180,6 @@ def run(
             cube.settle(sets)
         p = cube.independent() if order == 1 else cube.fit(asked)
     return _model(cube, p)
-
-
-def at_least(sizes: Sizes) -> float:
-    """Rows that there are, but for noise; a public hint is taken as it is."""
-    noise = 0.0 if math.isinf(sizes.variance) else math.sqrt(sizes.variance * len(sizes.rows))
-    return max(1.0, sizes.total - noise)
 
 
 def _know_rows(ask: Ask, omega: Domain, sizes: Sizes, known: Known, share: Fraction) -> None:

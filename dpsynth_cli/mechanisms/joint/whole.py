@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint.cube import at_least, impossible
+from dpsynth_cli.mechanisms.joint.cube import impossible
 from dpsynth_cli.mechanisms.joint.cube_plan import Tables
 from dpsynth_cli.mechanisms.joint.cube_rows import drawing
 from dpsynth_cli.mechanisms.shared.rules import Rules
@@ -34,7 +34,7 @@ def run(ask: Ask, omega: Domain, sizes: Sizes, rest: Fraction, rules: Rules) -> 
     if cells > MOST_CELLS:
         return None
     question = Question("whole", CellCounts(Tables(columns).cells(tuple(range(len(columns))))), rest)
-    if cells * ask.sd(question) ** 2 > WRONG * at_least(sizes):  # the noise is an integer: at most its square
+    if cells * ask.sd(question) ** 2 > WRONG * sizes.at_least:  # the noise is an integer: at most its square
         return None
     counts = np.maximum(ask([question])[0].values, 0).astype(np.float64)
     never = impossible(omega, rules)

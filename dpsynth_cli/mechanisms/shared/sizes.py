@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,12 @@ class Sizes:
     @property
     def total(self) -> int:
         return round(float(self.rows.sum()))
+
+    @property
+    def at_least(self) -> float:
+        """Rows that there are, but for noise; a public hint is taken as it is."""
+        noise = 0.0 if math.isinf(self.variance) else math.sqrt(self.variance * len(self.rows))
+        return max(1.0, self.total - noise)
 
 
 def sizes_and_rest(ask: Ask, omega: Domain, split: Mapping[str, float]) -> tuple[Sizes, Fraction]:
