@@ -47,8 +47,8 @@ from benchmarks.online_growth import growth, horizons
 from benchmarks.online_occupancy import occupancy
 from benchmarks.online_tables import tables as mixed
 from dpsynth_cli.questions import Model
-from dpsynth_cli.release.stream_snapshot import header_of, model_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream.snapshot import header_of, model_of
+from dpsynth_cli.release.stream.step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.stream.leaves import Gathered
 from dpsynth_cli.trusted.stream.state import StreamState

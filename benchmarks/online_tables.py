@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.harness import Finding, progress, released
 from benchmarks.tables import Real, real
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.release.stream_snapshot import header_of, model_of
-from dpsynth_cli.release.stream_step import advance
+from dpsynth_cli.release.stream.snapshot import header_of, model_of
+from dpsynth_cli.release.stream.step import advance
 from dpsynth_cli.trusted.rows.read import open_scan
 from dpsynth_cli.trusted.stream.coded_rows import CodedRows, Summed, read_rows
 from dpsynth_cli.trusted.stream.epoch import Epoch

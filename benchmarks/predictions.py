@@ -24,7 +24,7 @@ from benchmarks.harness import Finding, progress, released, releases
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.files import read_table
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.release.predict import errors_of, predict
+from dpsynth_cli.release.predict.predict import errors_of, predict
 from dpsynth_cli.spec.spec import Spec, from_document
 
 HEADING = "## Predictions"

@@ -28,7 +28,7 @@ from benchmarks.judging import printed
 from benchmarks.predictions import declared
 from dpsynth_cli.evaluate.compare import compare
 from dpsynth_cli.evaluate.files import read_table
-from dpsynth_cli.release.write import write_table
+from dpsynth_cli.release.files.write import write_table
 
 HEADING = "## Verdict"
 TEN = [

@@ -26,8 +26,8 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.combine import combine
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.dataset import as_declared, unlimited
+from dpsynth_cli.release.record.unfinished import Request, print_nothing
 from dpsynth_cli.release.synthesis import Receipt
-from dpsynth_cli.release.unfinished import Request, print_nothing
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.spec.spec import load_spec as load_file
 from dpsynth_cli.trusted.engines import Engine

@@ -1,7 +1,7 @@
 """How cells write what they say: the decimal sign, a currency, the order of a date, marks of missing cells.
 
 A format is public and part of a column's declaration. Cells are read by it in `trusted/rows/formatted.py`,
-and the synthetic CSV file is written by it in `release/csv_text.py`.
+and the synthetic CSV file is written by it in `release/files/csv_text.py`.
 """
 
 from __future__ import annotations

@@ -284,7 +284,8 @@ def test_the_code_cites_errata_that_are_in_the_page_on_privacy():
 
 
 def test_the_page_on_formats_has_the_versions_of_the_code():
-    from dpsynth_cli.release import audit, transcript
+    from dpsynth_cli.release.documents import audit
+    from dpsynth_cli.release.record import transcript
     from dpsynth_cli.spec import spec
     from dpsynth_cli.trusted.ledger import sqlite_file
     from dpsynth_cli.trusted.stream import state

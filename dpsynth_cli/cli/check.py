@@ -68,15 +68,15 @@ def command(
     cost with what is left.
     """
     from dpsynth_cli.cli.predictions import predicted
+    from dpsynth_cli.release.documents.guarantee import guarantee
+    from dpsynth_cli.release.documents.junk import unlisted_notes
+    from dpsynth_cli.release.documents.relations import in_words
     from dpsynth_cli.release.found import search_advice, search_worth
-    from dpsynth_cli.release.guarantee import guarantee
-    from dpsynth_cli.release.junk import unlisted_notes
-    from dpsynth_cli.release.relations import in_words
-    from dpsynth_cli.release.unit_worth import unit_limits, unit_worth
+    from dpsynth_cli.release.predict.unit_worth import unit_limits, unit_worth
 
     wanted = loaded(spec, set_, input, output, rows)
     if wanted.mechanism.stream:
-        from dpsynth_cli.release.stream_place import check
+        from dpsynth_cli.release.stream.place import check
 
         check(wanted)
     declared = [*unlisted_notes(wanted.domain), *_format_notes(wanted)]
@@ -109,7 +109,7 @@ def command(
         from contextlib import closing
 
         from dpsynth_cli.mechanisms.search.outer import outer
-        from dpsynth_cli.release.junk import for_the_steward
+        from dpsynth_cli.release.documents.junk import for_the_steward
         from dpsynth_cli.trusted.rows.problems import count_problems
         from dpsynth_cli.trusted.rows.read import open_scan
         from dpsynth_cli.trusted.rows.unit_marks import unit_column
@@ -192,7 +192,7 @@ def _show(spec: Spec, report: dict[str, Any]) -> None:
     )
     console.print(report["guarantee"]["statement"])
     if spec.privacy.epsilon is not None:
-        from dpsynth_cli.release.profile import allows
+        from dpsynth_cli.release.documents.profile import allows
 
         console.print(f"It allows an attacker: {allows(spec.privacy)}", markup=False)
     for what in ("header", "ledger"):

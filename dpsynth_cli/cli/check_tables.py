@@ -17,8 +17,8 @@ def report_tables(
 ) -> dict[str, Any]:
     """What simulated releases say, and which table has what."""
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.release.audit import warnings
-    from dpsynth_cli.release.imagine_tables import predict_tables
+    from dpsynth_cli.release.documents.audit import warnings
+    from dpsynth_cli.release.predict.imagine_tables import predict_tables
 
     if like or compare:
         option = "--like" if like else "--compare"
@@ -81,7 +81,7 @@ def headers(spec: Spec) -> dict[str, Any]:
 def data_of(spec: Spec) -> dict[str, Any]:
     """Counts in the real rows of each table, and how many have no parent: for the steward."""
     from dpsynth_cli.mechanisms.search.outer import outer
-    from dpsynth_cli.release.junk import for_the_steward
+    from dpsynth_cli.release.documents.junk import for_the_steward
     from dpsynth_cli.spec.tables import each_table
     from dpsynth_cli.trusted.rows.family_counts import family_counts
     from dpsynth_cli.trusted.rows.problems import count_problems

@@ -35,7 +35,7 @@ def datasets(incomplete: str) -> list[str]:
 
 def metrics(incomplete: str) -> list[str]:
     """Names of metrics; after a comma, the next one."""
-    from dpsynth_cli.evaluate.names import NAMES
+    from dpsynth_cli.evaluate.metrics.names import NAMES
 
     before, comma, last = incomplete.rpartition(",")
     used = before.split(",")

@@ -8,7 +8,7 @@ import typer
 
 from dpsynth_cli.cli import completion
 from dpsynth_cli.cli.options import Json, Quiet, Set, SpecPath, loaded, print_json, progress_bar
-from dpsynth_cli.evaluate.names import MOST_ROWS
+from dpsynth_cli.evaluate.metrics.names import MOST_ROWS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def command(
     budget and writes nothing.
     """
     from dpsynth_cli.evaluate.compare import compare
-    from dpsynth_cli.evaluate.names import NAMES
+    from dpsynth_cli.evaluate.metrics.names import NAMES
     from dpsynth_cli.release.found import beside
 
     stated = loaded(spec, set_, real, None, None)

@@ -21,7 +21,7 @@ def init(
     quiet: Quiet = False,
 ) -> None:
     """Make an Ed25519 key. Keep FILE to yourself; give FILE.pub to whoever checks your releases."""
-    from dpsynth_cli.release.signing import key_id, make_key, public_key
+    from dpsynth_cli.release.documents.signing import key_id, make_key, public_key
 
     public = make_key(Path(path))
     name = key_id(public_key(public))
@@ -43,7 +43,7 @@ def sign(
     The signature is a file of its own beside them, NAME.intoto.jsonl: an in-toto statement in a DSSE
     envelope.
     """
-    from dpsynth_cli.release import signing
+    from dpsynth_cli.release.documents import signing
 
     path = signing.sign(Path(audit), signing.private_key(Path(key)))
     if json:

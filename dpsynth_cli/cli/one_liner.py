@@ -15,7 +15,7 @@ from dpsynth_cli.cli.options import below_one, positive
 from dpsynth_cli.draft.draft import Draft, draft
 from dpsynth_cli.draft.text import Choices
 from dpsynth_cli.errors import NOTHING_SPENT, FileError, UsageError
-from dpsynth_cli.release.publish import write_file
+from dpsynth_cli.release.files.publish import write_file
 
 MARK = "# Written by dpsynth release; the same command writes it anew: copy it before you change it.\n"
 SHOWN = 10  # columns that an error lists

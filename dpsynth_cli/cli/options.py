@@ -118,8 +118,8 @@ def imagined(spec: Spec, like: str | None, rows: int | None) -> tuple[Table | No
     """The public table to predict with, if one was named, and the number of rows to imagine."""
     from dpsynth_cli.evaluate.files import read_table
     from dpsynth_cli.release.found import refuse_private
-    from dpsynth_cli.release.imagine import LIKE_ROWS
-    from dpsynth_cli.release.like import refuse_input
+    from dpsynth_cli.release.predict.imagine import LIKE_ROWS
+    from dpsynth_cli.release.predict.like import refuse_input
 
     if like:
         refuse_input(like, spec.input)

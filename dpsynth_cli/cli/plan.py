@@ -49,8 +49,8 @@ def command(
     from dpsynth_cli.cli.predictions import FAMILY
     from dpsynth_cli.errors import UsageError
     from dpsynth_cli.numbers import decimal
-    from dpsynth_cli.release.plan import plan
-    from dpsynth_cli.release.predict import Range
+    from dpsynth_cli.release.predict.plan import plan
+    from dpsynth_cli.release.predict.predict import Range
 
     name, _, number = target.partition("=")
     exact = decimal(number)

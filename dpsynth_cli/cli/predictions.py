@@ -18,9 +18,9 @@ def predicted(
     spec: Spec, like: str | None, n: int | None, runs: int, compare: bool, quiet: bool
 ) -> dict[str, Any]:
     """The part of `check`'s report that comes from simulated releases."""
-    from dpsynth_cli.release.audit import warnings
-    from dpsynth_cli.release.candidates import JUDGED_BY, Candidate, better, others
-    from dpsynth_cli.release.predict import predict
+    from dpsynth_cli.release.documents.audit import warnings
+    from dpsynth_cli.release.predict.candidates import JUDGED_BY, Candidate, better, others
+    from dpsynth_cli.release.predict.predict import predict
 
     table, rows = imagined(spec, like, n)
     with progress_bar(quiet) as progress:
@@ -62,7 +62,7 @@ def reference(like: str) -> str:
 
 def show_prediction(console: Any, report: dict[str, Any]) -> None:
     """Errors, what would do better, the paper's bound, time and memory."""
-    from dpsynth_cli.release.audit import LIPSCHITZ, bound_sentence
+    from dpsynth_cli.release.documents.audit import LIPSCHITZ, bound_sentence
 
     prediction = report["prediction"]
     if prediction["errors"]:
@@ -86,7 +86,7 @@ def _show_errors(console: Any, report: dict[str, Any]) -> None:
     from rich.table import Table
 
     from dpsynth_cli.evaluate.lines import TARGETS
-    from dpsynth_cli.release.family import FAMILY as MEMBERS
+    from dpsynth_cli.release.predict.family import FAMILY as MEMBERS
 
     prediction = report["prediction"]
     whole, runs = prediction["reference"] == FAMILY, prediction["runs"]
@@ -131,7 +131,7 @@ def _show_compared(console: Any, report: dict[str, Any]) -> None:
 
 
 def _show_better(console: Any, report: dict[str, Any]) -> None:
-    from dpsynth_cli.release.candidates import JUDGED_BY
+    from dpsynth_cli.release.predict.candidates import JUDGED_BY
 
     best, own = report["better"], report["prediction"]["errors"]
     name = next(target for target in JUDGED_BY if target in own)

@@ -62,7 +62,7 @@ def tell(receipt: Receipt, files: dict[str, str]) -> None:
 
 def tell_loudly(receipt: Receipt) -> None:
     """On standard error, and even to whoever wants to hear nothing: the release is paid for and of no use."""
-    from dpsynth_cli.release.audit import few_rows
+    from dpsynth_cli.release.documents.audit import few_rows
 
     if receipt.rows == 0:
         for note in few_rows(0, 0):

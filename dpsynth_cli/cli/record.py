@@ -44,11 +44,9 @@ def command(
 
     from dpsynth_cli.domain import CsvOptions, as_written
     from dpsynth_cli.errors import FileError, UsageError
-    from dpsynth_cli.release.audit import public_part
-    from dpsynth_cli.release.dcat import dcat_record
-    from dpsynth_cli.release.found import released_spec
-    from dpsynth_cli.release.publish import write_file
-    from dpsynth_cli.release.registry_entry import (
+    from dpsynth_cli.release.documents.audit import public_part
+    from dpsynth_cli.release.documents.dcat import dcat_record
+    from dpsynth_cli.release.documents.registry_entry import (
         CURATORS,
         FILL_IN,
         SECTORS,
@@ -57,6 +55,8 @@ def command(
         registry_entry,
         table_schema,
     )
+    from dpsynth_cli.release.files.publish import write_file
+    from dpsynth_cli.release.found import released_spec
     from dpsynth_cli.release.verify import load_audit
 
     for option, value, allowed in (("curator-type", curator_type, CURATORS), ("sector", sector, SECTORS)):

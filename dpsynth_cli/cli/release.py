@@ -129,7 +129,7 @@ def command(
     """
     from dpsynth_cli.api import release as released
     from dpsynth_cli.errors import UsageError
-    from dpsynth_cli.release import signing
+    from dpsynth_cli.release.documents import signing
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     key = None if sign is None else signing.private_key(Path(sign))
@@ -227,7 +227,7 @@ def _drafted(
 
 def _signed(audit: str, key: Ed25519PrivateKey) -> str:
     from dpsynth_cli.errors import FileError
-    from dpsynth_cli.release import signing
+    from dpsynth_cli.release.documents import signing
 
     try:
         return str(signing.sign(Path(audit), key))

@@ -41,10 +41,10 @@ def command(
     from dpsynth_cli.errors import FileError, UsageError
     from dpsynth_cli.evaluate.files import read_table, real_rows
     from dpsynth_cli.evaluate.report.page import Shown, page
-    from dpsynth_cli.release.audit import public_part
+    from dpsynth_cli.release.documents.audit import public_part
+    from dpsynth_cli.release.documents.signing import named_keys
+    from dpsynth_cli.release.files.publish import write_file
     from dpsynth_cli.release.found import released_spec
-    from dpsynth_cli.release.publish import write_file
-    from dpsynth_cli.release.signing import named_keys
     from dpsynth_cli.release.verify import load_audit
 
     path = Path(audit)

@@ -30,7 +30,7 @@ def command(
     Looks for unfinished releases in the folders and a few levels below; changes nothing and reads no table.
     """
     from dpsynth_cli.errors import FileError
-    from dpsynth_cli.release.status import status
+    from dpsynth_cli.release.record.status import status
     from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 
     places = [Path(folder) for folder in folders or ["."]]

@@ -23,7 +23,7 @@ from dpsynth_cli.cli.options import (
 from dpsynth_cli.cli.problems import Strict, show_problems, strict_set, tell_problems
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release.stream_status import Status
+    from dpsynth_cli.release.stream.status import Status
     from dpsynth_cli.release.synthesis import Receipt
     from dpsynth_cli.trusted.ledger.ledger import Ledger
 
@@ -53,7 +53,7 @@ def init(
     Running it again does nothing: a stream is charged once. If its state is gone, nothing is charged either:
     put it back, or give the stream up with --start-over.
     """
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger), start_over)
     if json:
@@ -100,7 +100,7 @@ def push(
     After a crash, run the same command again: a batch id that was counted is not counted a second time. Cells
     that are not as declared are told on standard error: that part is confidential.
     """
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     started = disk.now().timestamp()
     wanted = loaded(spec, strict_set(set_, strict), None, output, rows)
@@ -143,7 +143,7 @@ def undo(
     quiet: Quiet = False,
 ) -> None:
     """Forget the last push: a wrong file, or a file too early. Only while nothing of it was published."""
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     now = stream.undo(loaded(spec, set_, None, None, None), _book(ledger), batch_id)
     if json:
@@ -174,7 +174,7 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """Write the snapshot of the last release: table, transcript and audits; reads no rows, costs nothing."""
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     wanted = loaded(spec, set_, None, output, rows)
     _check_standard_output(wanted.output, json)
@@ -190,7 +190,7 @@ def publish(
 @app.command("status")
 def status(spec: SpecPath, set_: Set = None, ledger: LedgerPath = None, json: Json = False) -> None:
     """Where a stream stands: pushes, releases, and when the next one is due."""
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     now = stream.status(loaded(spec, set_, None, None, None), _book(ledger))
     if json:

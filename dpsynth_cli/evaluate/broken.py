@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evaluate.files import has_column, read_table
-from dpsynth_cli.evaluate.names import MOST_ROWS
+from dpsynth_cli.evaluate.metrics.names import MOST_ROWS
 from dpsynth_cli.questions import Ints
 from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.relations import category_codes

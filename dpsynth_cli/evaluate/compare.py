@@ -8,9 +8,9 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain, as_written
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.evaluate import classifiers
 from dpsynth_cli.evaluate.files import has_column, read_table
-from dpsynth_cli.evaluate.metrics import (
+from dpsynth_cli.evaluate.metrics import classifiers
+from dpsynth_cli.evaluate.metrics.metrics import (
     CLASSIFIERS,
     REFERENCES,
     Judged,
@@ -19,10 +19,10 @@ from dpsynth_cli.evaluate.metrics import (
     distance_of,
     judge,
 )
-from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
+from dpsynth_cli.evaluate.metrics.names import MOST_ROWS, NAMES
 from dpsynth_cli.evaluate.written import decimals_as_written
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release.junk import for_the_steward
+from dpsynth_cli.release.documents.junk import for_the_steward
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.rows.problems import Problems
 

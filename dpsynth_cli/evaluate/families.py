@@ -14,10 +14,10 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain, as_written
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.evaluate.metrics import REFERENCES, Judged, chosen, judge
-from dpsynth_cli.evaluate.names import MOST_ROWS, NAMES
+from dpsynth_cli.evaluate.metrics.metrics import REFERENCES, Judged, chosen, judge
+from dpsynth_cli.evaluate.metrics.names import MOST_ROWS, NAMES
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release.junk import for_the_steward
+from dpsynth_cli.release.documents.junk import for_the_steward
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.spec.tables import each_table
 from dpsynth_cli.trusted.engines import Engine

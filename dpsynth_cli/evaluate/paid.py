@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.marginals import paired
-from dpsynth_cli.evaluate.moments import BITS, means, moments_question
-from dpsynth_cli.evaluate.scales import ordered
+from dpsynth_cli.evaluate.metrics.marginals import paired
+from dpsynth_cli.evaluate.metrics.moments import BITS, means, moments_question
+from dpsynth_cli.evaluate.metrics.scales import ordered
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Answer, Bins, Block, CellCounts, Cells, Ints, Misfit, Question
 from dpsynth_cli.shares import divide

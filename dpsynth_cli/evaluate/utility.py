@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpsynth_cli.errors import DpsynthError
-from dpsynth_cli.evaluate.metrics import REFERENCES, Judged, chosen, distance_of, judge
-from dpsynth_cli.evaluate.names import QUICK
+from dpsynth_cli.evaluate.metrics.metrics import REFERENCES, Judged, chosen, distance_of, judge
+from dpsynth_cli.evaluate.metrics.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Progress
 from dpsynth_cli.spec.spec import Spec

@@ -18,8 +18,8 @@ import numpy as np
 from dpsynth_cli.evidence.likelihood import Told
 from dpsynth_cli.evidence.runs import Bench, Released
 from dpsynth_cli.questions import Answer, CellCounts, Cells, Ints, Question
-from dpsynth_cli.release.stream_snapshot import header_of, model_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream.snapshot import header_of, model_of
+from dpsynth_cli.release.stream.step import advance, stream_of
 from dpsynth_cli.spec.spec import Privacy, Spec, from_document
 from dpsynth_cli.trusted.core.prices import charge_for
 from dpsynth_cli.trusted.stream.factorisation import FIRST, factorisation, rows_of

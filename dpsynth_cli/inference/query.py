@@ -23,10 +23,10 @@ from dpsynth_cli.inference.simulate import Drawn, drawn
 from dpsynth_cli.inference.statistics import Key, Statistic
 from dpsynth_cli.inference.weighted import FEWEST, weighted
 from dpsynth_cli.questions import Floats, Progress, no_progress
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.release.replay import replay
-from dpsynth_cli.release.stream_snapshot import measured
+from dpsynth_cli.release.stream.snapshot import measured
 from dpsynth_cli.release.synthesis import Outcome, rows_of
-from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import Spec
 
 CUT = "the condition takes parts of cells: anything from none to all of their rows"

@@ -24,8 +24,8 @@ from dpsynth_cli.inference.query import Published, published
 from dpsynth_cli.inference.sums import sums_of_pairs
 from dpsynth_cli.inference.unknown import changes
 from dpsynth_cli.questions import Block, Progress, no_progress
-from dpsynth_cli.release.publish import Files
-from dpsynth_cli.release.write import write_table
+from dpsynth_cli.release.files.publish import Files
+from dpsynth_cli.release.files.write import write_table
 
 
 @dataclass(frozen=True)

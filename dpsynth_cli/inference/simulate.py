@@ -18,7 +18,7 @@ from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.inference.relations import Known, known
 from dpsynth_cli.questions import Answer, Asking, Floats, Ints, Model, OpenLabels, Question
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.scaled_up import ScaledUp
+from dpsynth_cli.release.predict.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import Outcome, rows_of, run
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.core.bill import Bill

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpsynth_cli.errors import FileError, UsageError
 from dpsynth_cli.questions import Progress, no_progress
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.release.replay import replay
-from dpsynth_cli.release.transcript import load
 
 
 def export(path: Path, what: str, progress: Progress = no_progress) -> dict[str, Any]:

@@ -15,15 +15,15 @@ from dpsynth_cli.evaluate.tables import Sample, scanned
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.microaggregation.constraints import keeping, kept
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import cost_of
-from dpsynth_cli.release.journal import refunding
-from dpsynth_cli.release.junk import for_the_steward, refuse_junk
-from dpsynth_cli.release.publish import Files, publish
-from dpsynth_cli.release.replaced import check_free
+from dpsynth_cli.release.documents import audit
+from dpsynth_cli.release.documents.junk import for_the_steward, refuse_junk
+from dpsynth_cli.release.files.publish import Files, publish
+from dpsynth_cli.release.files.replaced import check_free
+from dpsynth_cli.release.files.write import write_table
+from dpsynth_cli.release.record.journal import refunding
+from dpsynth_cli.release.record.unfinished import Request
 from dpsynth_cli.release.synthesis import Receipt, about
-from dpsynth_cli.release.unfinished import Request
-from dpsynth_cli.release.write import write_table
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.trusted.groups import read_groups
 from dpsynth_cli.trusted.ledger.ledger import Ledger

@@ -9,13 +9,13 @@ from dpsynth_cli import __version__
 from dpsynth_cli.errors import UsageError, VerificationError
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.stream_snapshot import rebuilt
+from dpsynth_cli.release.stream.snapshot import rebuilt
 from dpsynth_cli.release.synthesis import Outcome, check_paid_for, run
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.bill import Bill, recorded_ask
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release.transcript import Transcript
+    from dpsynth_cli.release.record.transcript import Transcript
 
 
 def replay(transcript: Transcript, progress: Progress = no_progress) -> tuple[Spec, Outcome]:

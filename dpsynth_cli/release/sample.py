@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.files.publish import Files
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.synthesis import draw
-from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.table_reading import beside
 
 

@@ -27,11 +27,11 @@ from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.restored import with_units
 from dpsynth_cli.mechanisms.units.shares import of_units
 from dpsynth_cli.questions import Answer, Ask, Block, Model, Progress, no_progress
-from dpsynth_cli.release import audit
 from dpsynth_cli.release.budget import budget_of
+from dpsynth_cli.release.documents import audit
+from dpsynth_cli.release.files.publish import Files
 from dpsynth_cli.release.found import found_columns
 from dpsynth_cli.release.parts import part_of
-from dpsynth_cli.release.publish import Files
 from dpsynth_cli.release.tables import MadeTable, Written, about_children, run_tables
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.core.accountant import Accountant
@@ -42,8 +42,8 @@ if TYPE_CHECKING:  # what reads and writes files takes long to import
     import pandas as pd
 
     from dpsynth_cli.evaluate.paid import Paid
-    from dpsynth_cli.release.transcript import Transcript
-    from dpsynth_cli.release.write import Pending
+    from dpsynth_cli.release.files.write import Pending
+    from dpsynth_cli.release.record.transcript import Transcript
 
 Watch = Callable[[Block], None]
 
@@ -84,14 +84,14 @@ class Receipt:
         """The synthetic rows as a data frame, with the declared types."""
         if self.files["output"] == "-":
             raise UsageError("the rows went to standard output.", "", "Name a file as the output.")
-        from dpsynth_cli.release.frame import read_frame
+        from dpsynth_cli.release.files.frame import read_frame
 
         made = from_document(self.public["spec"])
         return read_frame(self.files["output"], made.released, made.csv)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The same of each of several tables, by its name, parents first."""
-        from dpsynth_cli.release.frame import read_frames
+        from dpsynth_cli.release.files.frame import read_frames
 
         return read_frames(from_document(self.public["spec"]), self.files)
 
@@ -242,7 +242,7 @@ def draw(
 ) -> Pending:
     """Rows from a model, in a temporary file beside `path`. Where `rows` are parents, how many children there
     are is not known before: `written` is None."""
-    from dpsynth_cli.release.write import write_table
+    from dpsynth_cli.release.files.write import write_table
 
     progress("writing", 0, rows)
 

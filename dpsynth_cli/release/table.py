@@ -14,16 +14,16 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.utility import SAMPLE_ROWS, utility
 from dpsynth_cli.mechanisms.search.outer import outer
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import audit
-from dpsynth_cli.release.again import of_its_day, refuse_begun
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.journal import Journal, closing_on_failure, refunding
-from dpsynth_cli.release.junk import for_the_steward, refuse_junk
-from dpsynth_cli.release.publish import Files, publish
-from dpsynth_cli.release.replaced import check_free
+from dpsynth_cli.release.documents import audit
+from dpsynth_cli.release.documents.junk import for_the_steward, refuse_junk
+from dpsynth_cli.release.files.publish import Files, publish
+from dpsynth_cli.release.files.replaced import check_free
+from dpsynth_cli.release.record.again import of_its_day, refuse_begun
+from dpsynth_cli.release.record.journal import Journal, closing_on_failure, refunding
+from dpsynth_cli.release.record.unfinished import Request
 from dpsynth_cli.release.synthesis import Receipt, compose, run
 from dpsynth_cli.release.tables import Written, joined_specs
-from dpsynth_cli.release.unfinished import Request
 from dpsynth_cli.spec.spec import Spec
 from dpsynth_cli.spec.tables import each_table
 from dpsynth_cli.trusted.core.bill import Bill
@@ -41,7 +41,7 @@ from dpsynth_cli.trusted.sums.passes import Passes
 from dpsynth_cli.trusted.sums.table_passes import Source, TablePasses
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release.write import Pending
+    from dpsynth_cli.release.files.write import Pending
 
 Measured: TypeAlias = "tuple[Mapping[str, Any] | None, dict[str, Any]]"
 

@@ -24,7 +24,7 @@ from dpsynth_cli.trusted.core.bill import Bill
 from dpsynth_cli.trusted.core.prices import Charge
 
 if TYPE_CHECKING:
-    from dpsynth_cli.release.write import Pending
+    from dpsynth_cli.release.files.write import Pending
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from dpsynth_cli.errors import FileError, UsageError, VerificationError
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.numbers import shown
 from dpsynth_cli.questions import Progress, no_progress
-from dpsynth_cli.release import signing
-from dpsynth_cli.release.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
-from dpsynth_cli.release.publish import Files
+from dpsynth_cli.release.documents import signing
+from dpsynth_cli.release.documents.audit import CONFIDENTIAL, OF_ANSWERS, REQUIRED, as_text, groups_audit
+from dpsynth_cli.release.files.publish import Files
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.synthesis import compose, versions
-from dpsynth_cli.release.transcript import load
 from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.trusted.ledger.ledger import Ledger, ledger_path
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from dpsynth_cli.domain import Column
-from dpsynth_cli.evaluate.names import NAMES, QUICK
+from dpsynth_cli.evaluate.metrics.names import NAMES, QUICK
 from dpsynth_cli.spec.keys import Key, Kind, Section
 from dpsynth_cli.spec.kinds import Percent, items, one_of, positive_or_percent, text
 from dpsynth_cli.spec.reader import Reader, Wrong, did_you_mean, listed

@@ -93,7 +93,7 @@ def test_the_record_describes_all_columns_of_the_file(dpsynth, spec, tmp_path):
 
 
 def test_a_data_frame_of_the_release_has_the_types_of_all_columns(dpsynth, spec):
-    from dpsynth_cli.release.frame import read_frame
+    from dpsynth_cli.release.files.frame import read_frame
     from dpsynth_cli.spec.spec import load_spec
 
     assert dpsynth("release", spec).code == 0

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.groups import group_errors
-from dpsynth_cli.evaluate.quantiles import quantile_errors
-from dpsynth_cli.evaluate.regressions import regression_errors
-from dpsynth_cli.evaluate.relations import relation_errors
-from dpsynth_cli.evaluate.search import what_differs_most
+from dpsynth_cli.evaluate.metrics.groups import group_errors
+from dpsynth_cli.evaluate.metrics.quantiles import quantile_errors
+from dpsynth_cli.evaluate.metrics.regressions import regression_errors
+from dpsynth_cli.evaluate.metrics.relations import relation_errors
+from dpsynth_cli.evaluate.metrics.search import what_differs_most
 from dpsynth_cli.evaluate.tables import Table, halves, independent
 
 DOMAIN = Domain(

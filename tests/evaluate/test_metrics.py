@@ -17,17 +17,17 @@ from scipy.stats import wasserstein_distance
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.evaluate import classifiers
-from dpsynth_cli.evaluate.classifiers import scores
-from dpsynth_cli.evaluate.cuts import PARTS, CutTables, cut, is_category
-from dpsynth_cli.evaluate.joint import grid_w1, sample_w1
-from dpsynth_cli.evaluate.marginals import sets, table_errors
-from dpsynth_cli.evaluate.matches import exact_matches
-from dpsynth_cli.evaluate.metrics import METRICS, NAMES, Judged, check_target, chosen, judge
-from dpsynth_cli.evaluate.moments import moment_errors
-from dpsynth_cli.evaluate.propensity import fitted, propensity
+from dpsynth_cli.evaluate.metrics import classifiers
+from dpsynth_cli.evaluate.metrics.classifiers import scores
+from dpsynth_cli.evaluate.metrics.cuts import PARTS, CutTables, cut, is_category
+from dpsynth_cli.evaluate.metrics.joint import grid_w1, sample_w1
+from dpsynth_cli.evaluate.metrics.marginals import sets, table_errors
+from dpsynth_cli.evaluate.metrics.matches import exact_matches
+from dpsynth_cli.evaluate.metrics.metrics import METRICS, NAMES, Judged, check_target, chosen, judge
+from dpsynth_cli.evaluate.metrics.moments import moment_errors
+from dpsynth_cli.evaluate.metrics.propensity import fitted, propensity
+from dpsynth_cli.evaluate.metrics.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
 from dpsynth_cli.evaluate.tables import Sample, Table, halves, independent, scanned
-from dpsynth_cli.evaluate.wasserstein import columns_w1, plane_w1, sliced_w1, w1_line, w1_plane
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, no_progress
 from dpsynth_cli.trusted.engines.local import sum_over
 from dpsynth_cli.trusted.rows.read import open_scan
@@ -217,7 +217,7 @@ def test_tables_with_more_cells_than_fit_are_counted_by_those_that_occur(monkeyp
     cells = CutTables(real, (real, made), MIXED, 32)
     names = tuple(column.name for column in MIXED)
     dense = [cells.tvd(columns) for columns in combinations(names, 2)]
-    monkeypatch.setattr("dpsynth_cli.evaluate.cuts.DENSE", 1)
+    monkeypatch.setattr("dpsynth_cli.evaluate.metrics.cuts.DENSE", 1)
     assert [cells.tvd(columns) for columns in combinations(names, 2)] == pytest.approx(dense)
 
 

@@ -22,7 +22,7 @@ from dpsynth_cli.evaluate.paid import (
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Misfit
 from dpsynth_cli.release.paid import advice, worth
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.spec.spec import from_document, load_spec
 from tests.asking import asking
 from tests.conftest import ROOT
@@ -82,7 +82,7 @@ def test_a_release_that_was_cut_off_asks_about_the_same_synthetic_rows(
         raise OSError(28, "No space left on device", "people.csv")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.release.write.write_table", full)
+        patched.setattr("dpsynth_cli.release.files.write.write_table", full)
         assert dpsynth("release", spec).code == 5
     assert dpsynth("release", spec, "--resume").code == 0
     assert dpsynth("verify", "out/people.audit.public.json").code == 0

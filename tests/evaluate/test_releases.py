@@ -11,9 +11,9 @@ import pyarrow.csv
 import pytest
 
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.evaluate.names import QUICK
+from dpsynth_cli.evaluate.metrics.names import QUICK
 from dpsynth_cli.evaluate.tables import Sample
-from dpsynth_cli.release.audit import CONFIDENTIAL
+from dpsynth_cli.release.documents.audit import CONFIDENTIAL
 from dpsynth_cli.trusted.rows.csv import CsvScan
 from dpsynth_cli.trusted.sums.memory import Memory
 from tests.whole.test_release import killed

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.evaluate.metrics import Judged, chosen, judge
-from dpsynth_cli.evaluate.names import NAMES, QUICK
+from dpsynth_cli.evaluate.metrics.metrics import Judged, chosen, judge
+from dpsynth_cli.evaluate.metrics.names import NAMES, QUICK
 from dpsynth_cli.evaluate.tables import Table, halves, independent
 
 ALL = Judged(tuple(name for name in NAMES if name != "classifiers"))

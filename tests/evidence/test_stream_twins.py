@@ -10,8 +10,8 @@ import pytest
 from dpsynth_cli.evidence import streams, worst
 from dpsynth_cli.evidence.empirical import audit
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.stream_snapshot import header_of, model_of
-from dpsynth_cli.release.stream_step import advance
+from dpsynth_cli.release.stream.snapshot import header_of, model_of
+from dpsynth_cli.release.stream.step import advance
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.stream import release_prices
 from dpsynth_cli.trusted.stream.factorisation import UNIT, Branches, SquareRoot

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.errors import DpsynthError
 from dpsynth_cli.questions import Bins, CellCounts, Cells, Question, Total
-from dpsynth_cli.release import stream, table
-from dpsynth_cli.release.transcript import PartialTranscript, load
+from dpsynth_cli.release import table
+from dpsynth_cli.release.record.transcript import PartialTranscript, load
+from dpsynth_cli.release.stream import stream
 from dpsynth_cli.release.verify import verify
 from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.engines.local import sum_over

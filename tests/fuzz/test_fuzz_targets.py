@@ -42,7 +42,7 @@ def test_files_with_a_few_things_wrong_are_read_or_refused(name, real):
 
 def test_a_reader_that_fails_is_found(real, monkeypatch):
     folder, files = real
-    monkeypatch.setattr("dpsynth_cli.release.transcript._answer", lambda *words: 1 / 0)
+    monkeypatch.setattr("dpsynth_cli.release.record.transcript._answer", lambda *words: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         tried("transcript", files["transcript"][0], folder)
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-import dpsynth_cli.release.stream as streams
+import dpsynth_cli.release.stream.stream as streams
 import dpsynth_cli.release.table as releases
 from dpsynth_cli import disk
 from dpsynth_cli.questions import Asking
-from dpsynth_cli.release.unfinished import Request, left_in
+from dpsynth_cli.release.record.unfinished import Request, left_in
 from dpsynth_cli.spec.document import effective
 from dpsynth_cli.spec.paths import DATE
 from dpsynth_cli.spec.spec import Spec, load_spec

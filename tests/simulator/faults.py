@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import dpsynth_cli.release.journal as journals
+import dpsynth_cli.release.record.journal as journals
 import dpsynth_cli.release.table as releases
 from dpsynth_cli import disk
 from dpsynth_cli.errors import FileError
-from dpsynth_cli.release import replaced
-from dpsynth_cli.release.journal import Journal
-from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.release.files import replaced
+from dpsynth_cli.release.record.journal import Journal
+from dpsynth_cli.release.record.transcript import PartialTranscript
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.balance import Account
 from dpsynth_cli.trusted.ledger.books import Books

@@ -15,8 +15,8 @@ import pyarrow.ipc as ipc
 
 from dpsynth_cli.errors import DpsynthError
 from dpsynth_cli.hashing import sha256
-from dpsynth_cli.release.transcript import KEY
-from dpsynth_cli.release.unfinished import PARTIAL
+from dpsynth_cli.release.record.transcript import KEY
+from dpsynth_cli.release.record.unfinished import PARTIAL
 from dpsynth_cli.trusted.ledger.chain import Entry, entries
 from tests.simulator.commands import BY_HAND, OUT
 from tests.simulator.world import World

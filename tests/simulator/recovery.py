@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsynth_cli.errors import DpsynthError, UsageError
-from dpsynth_cli.release.unfinished import left_in
+from dpsynth_cli.release.record.unfinished import left_in
 from tests.simulator import commands
 from tests.simulator.commands import spec_today
 from tests.simulator.invariants import GOES_ON, ONE_CHARGE

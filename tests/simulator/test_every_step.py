@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpsynth_cli.release import stream as streams
+from dpsynth_cli.release.stream import stream as streams
 from tests.simulator.commands import Command, simulated
 from tests.simulator.invariants import ONE_ANSWER
 from tests.simulator.schedules import Event, Schedule

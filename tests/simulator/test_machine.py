@@ -18,11 +18,12 @@ from tests.simulator.machine import NAMES, Machine
 from tests.simulator.scheduler import Scheduler
 
 PROTOCOL = (
-    "hashing.py", "release/again.py", "release/journal.py", "release/publish.py", "release/replaced.py",
-    "release/stream.py", "release/stream_place.py", "release/stream_published.py",
-    "release/stream_snapshot.py", "release/stream_start.py", "release/stream_status.py",
-    "release/stream_step.py", "release/synthesis.py", "release/table.py", "release/transcript.py",
-    "release/unfinished.py", "release/write.py", "trusted/ledger/chain.py", "trusted/ledger/copies.py",
+    "hashing.py", "release/synthesis.py", "release/table.py", "release/files/publish.py",
+    "release/files/replaced.py", "release/files/write.py", "release/record/again.py",
+    "release/record/journal.py", "release/record/transcript.py", "release/record/unfinished.py",
+    "release/stream/place.py", "release/stream/published.py", "release/stream/snapshot.py",
+    "release/stream/start.py", "release/stream/status.py", "release/stream/step.py",
+    "release/stream/stream.py", "trusted/ledger/chain.py", "trusted/ledger/copies.py",
     "trusted/ledger/ledger.py", "trusted/ledger/reading.py", "trusted/stream/state.py",
 )  # fmt: skip
 # Names of functions and methods that reach a file, a lock, the clock or a process.
@@ -33,7 +34,7 @@ REACHES = {
     "getpid", "fork", "system", "Popen", "utcnow",
 }  # fmt: skip
 ALLOWED = {
-    ("release/write.py", "os.open"),  # standard output that nobody reads
+    ("release/files/write.py", "os.open"),  # standard output that nobody reads
     ("trusted/ledger/reading.py", "self.place.exists"),  # the seam of ledgers
     ("trusted/ledger/ledger.py", "self.place.exists"),
     ("trusted/ledger/reading.py", "self.exists"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import FileError, UsageError
-from dpsynth_cli.evaluate.names import QUICK
+from dpsynth_cli.evaluate.metrics.names import QUICK
 from dpsynth_cli.hashing import canonical
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.numbers import exact

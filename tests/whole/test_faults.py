@@ -18,7 +18,7 @@ import pytest
 import dpsynth_cli.release.table as releases
 from dpsynth_cli import disk
 from dpsynth_cli.hashing import sha256
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.stricken import STRUCK, struck
 

@@ -292,7 +292,7 @@ def test_a_resumed_release_counts_in_its_sample_or_says_that_it_did_not(
         raise OSError(28, "No space left on device", "people.csv")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.release.write.write_table", full)
+        patched.setattr("dpsynth_cli.release.files.write.write_table", full)
         assert dpsynth("release", spec).code == 5
     ran = dpsynth("release", spec, "--resume")
     assert ran.code == 0

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import dpsynth_cli.release.imagine as imagined
+import dpsynth_cli.release.predict.imagine as imagined
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.evidence import empirical, neighbours
 from dpsynth_cli.evidence.empirical import audit
@@ -21,9 +21,9 @@ from dpsynth_cli.hashing import canonical, sha256
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.question_json import as_json
 from dpsynth_cli.questions import Answer, Bins, Cells, Gram, Halves, Misfit, Question
-from dpsynth_cli.release.imagine import imagine
-from dpsynth_cli.release.predict import predict
-from dpsynth_cli.release.transcript import PartialTranscript, Transcript, about, load
+from dpsynth_cli.release.predict.imagine import imagine
+from dpsynth_cli.release.predict.predict import predict
+from dpsynth_cli.release.record.transcript import PartialTranscript, Transcript, about, load
 from dpsynth_cli.spec.spec import from_document
 from dpsynth_cli.trusted.core import prices
 from dpsynth_cli.trusted.core.accountant import Accountant

@@ -14,7 +14,7 @@ import pytest
 
 from dpsynth_cli.labels import KIND, packed, unpacked
 from dpsynth_cli.questions import Answer
-from dpsynth_cli.release.transcript import Transcript, load
+from dpsynth_cli.release.record.transcript import Transcript, load
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.core.gaussian import epsilon_of_rho, rho_of_epsilon
 from tests.conftest import ROOT
@@ -158,7 +158,7 @@ def test_one_row_moves_one_count_by_one_whatever_it_is(dpsynth, tmp_path, monkey
     plain = (tmp_path / "people.csv").read_bytes()
     monkeypatch.setattr(curator, "labels_above", watching)
     if more:
-        monkeypatch.setattr("dpsynth_cli.release.journal.fresh_key", lambda: "5a" * 32)
+        monkeypatch.setattr("dpsynth_cli.release.record.journal.fresh_key", lambda: "5a" * 32)
     for row in [None, *EVIL]:
         text = plain if row is None else plain + row.replace(b"9,", b"9999,", 1) + b"\n"
         (tmp_path / "people.csv").write_bytes(text)

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import dpsynth_cli.trusted.rows.unit_runs as truncation
-from dpsynth_cli.release.journal import Journal
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.journal import Journal
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.sums.passes import Passes
 from tests.whole.test_units import moved_too_far

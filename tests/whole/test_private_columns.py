@@ -13,7 +13,7 @@ import pytest
 
 import dpsynth_cli.release.synthesis as synthesis
 from dpsynth_cli.mechanisms.search.steps import SHARE
-from dpsynth_cli.release.transcript import PartialTranscript, load
+from dpsynth_cli.release.record.transcript import PartialTranscript, load
 from dpsynth_cli.spec.spec import from_document
 from tests.conftest import ROOT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth_cli.release.stream_step import read_batch
+from dpsynth_cli.release.stream.step import read_batch
 from dpsynth_cli.trusted.ledger import chain
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 
@@ -86,7 +86,7 @@ def test_a_failed_attempt_leaves_no_trace_in_what_is_published(dpsynth, people, 
 
 @pytest.mark.parametrize("command", ["release", "publish", "push"])
 def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tmp_path, monkeypatch, command):
-    from dpsynth_cli.release import write
+    from dpsynth_cli.release.files import write
 
     slow = write.write_table
 
@@ -99,7 +99,7 @@ def test_published_files_are_dated_to_when_the_command_began(dpsynth, people, tm
         return slow(*words, **more)
 
     monkeypatch.setattr(write, "write_table", slowly)
-    monkeypatch.setattr("dpsynth_cli.release.stream.read_batch", slow_read)
+    monkeypatch.setattr("dpsynth_cli.release.stream.stream.read_batch", slow_read)
     if command == "release":
         spec = people()
         began = time.time()
@@ -133,7 +133,7 @@ def test_a_resumed_release_is_dated_to_its_charge(dpsynth, people, tmp_path, mon
 
 
 def test_a_snapshot_is_of_the_day_on_which_its_push_began(dpsynth, people, tmp_path, monkeypatch):
-    from dpsynth_cli.release import stream
+    from dpsynth_cli.release.stream import stream
 
     class Clock(datetime):
         day = "2026-03-01"

@@ -20,7 +20,7 @@ import pytest
 import dpsynth_cli.release.table as releases
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Question
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.core import curator
 from dpsynth_cli.trusted.core.sensitivity import sensitivity
 from tests.whole.misfits import asking_misfit

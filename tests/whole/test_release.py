@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.transcript import PartialTranscript, load
+from dpsynth_cli.release.record.transcript import PartialTranscript, load
 from tests.conftest import ROOT
 
 EVERY = sorted(name for name, one in mechanisms().items() if not one.stream)  # streams: test_stream.py
@@ -138,7 +138,7 @@ def test_an_edited_output_is_found(dpsynth, released):
 def test_an_edited_transcript_is_found_even_with_its_hash_mended(dpsynth, released):
     from dpsynth_cli.hashing import sha256
     from dpsynth_cli.questions import Answer
-    from dpsynth_cli.release.transcript import Transcript
+    from dpsynth_cli.release.record.transcript import Transcript
 
     path = released / "people.transcript.arrow"
     transcript, digest = load(path)
@@ -204,7 +204,7 @@ def test_cut_off_files_are_found(dpsynth, released, name):
 
 KILLED = """
 import os, signal, sys
-from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.release.record.transcript import PartialTranscript
 from dpsynth_cli.release import table as release
 point, count = sys.argv[1], int(sys.argv[2])
 def die(*words, **more):
@@ -251,7 +251,7 @@ def test_killed_anywhere_then_resumed_same_answers_one_charge(dpsynth, people, t
     killed(tmp_path, point, count)
     partial = next((tmp_path / "out").glob(".people.*.partial"))
     assert partial.stat().st_mode & 0o077 == 0
-    from dpsynth_cli.release.transcript import PartialTranscript
+    from dpsynth_cli.release.record.transcript import PartialTranscript
 
     before = PartialTranscript.reopen(partial)
     kept = [answer.values for _, answer in before.answers]
@@ -445,7 +445,7 @@ def test_a_failure_after_the_first_row_says_that_it_is_spent(dpsynth, people, tm
         raise OSError(28, "No space left on device", "people.csv")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsynth_cli.release.write.write_table", full)
+        patched.setattr("dpsynth_cli.release.files.write.write_table", full)
         ran = dpsynth("release", spec)
     assert ran.code == 5
     assert "No space left on device" in ran.err

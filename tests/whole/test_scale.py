@@ -32,7 +32,7 @@ columns:
 # have only so much more address space for a second one.
 LIMITED = """
 import resource, sys, threading
-from dpsynth_cli.release import write
+from dpsynth_cli.release.files import write
 from dpsynth_cli.cli.main import run
 from dpsynth_cli.mechanisms.shared import drawing
 from dpsynth_cli.trusted.rows import read
@@ -160,7 +160,7 @@ def test_a_damaged_gzip_stream_is_said_and_quotes_nothing(tmp_path):
 
 
 def test_the_synthetic_file_is_written_in_row_groups(dpsynth, people, tmp_path):
-    from dpsynth_cli.release import write
+    from dpsynth_cli.release.files import write
 
     rows = 3 * write.GROUP + 5
     assert dpsynth("release", people(), "-o", "out/made.parquet", "--rows", rows).code == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import dpsynth_cli.release.table as releases
-from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.release.record.transcript import PartialTranscript
 from dpsynth_cli.trusted.ledger.grants import cost_of
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.test_release import answers, killed
@@ -163,7 +163,7 @@ def test_killed_before_the_record_was_begun_the_charge_is_given_back(dpsynth, pe
     people()
     program = (
         "import os, signal, sys\n"
-        "import dpsynth_cli.release.transcript as t\n"
+        "import dpsynth_cli.release.record.transcript as t\n"
         "t.PartialTranscript._start = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.argv = ['dpsynth', 'release', 'spec.yaml']\n"
         "from dpsynth_cli.cli.main import run\nrun()\n"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from dpsynth_cli.release.signing import PAYLOAD_TYPE, pae
+from dpsynth_cli.release.documents.signing import PAYLOAD_TYPE, pae
 
 NAMES = ("people.csv", "people.transcript.arrow", "people.audit.public.json")
 

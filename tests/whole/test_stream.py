@@ -18,8 +18,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpsynth_cli.release import stream, stream_step
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.transcript import load
+from dpsynth_cli.release.stream import step as stream_step
+from dpsynth_cli.release.stream import stream
 from dpsynth_cli.spec.spec import Spec, load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.rows.read import open_scan

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpsynth_cli import disk
-from dpsynth_cli.release import stream
+from dpsynth_cli.release.stream import stream
 from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from dpsynth_cli.trusted.stream.state import StreamState

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsynth_cli.mechanisms.online import tables
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.stream.state import StreamState
 
 SPEC = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth_cli import disk
-from dpsynth_cli.release import stream
+from dpsynth_cli.release.stream import stream
 from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 

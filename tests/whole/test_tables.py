@@ -21,8 +21,8 @@ from dpsynth_cli.evidence.families import transcript_of_families
 from dpsynth_cli.evidence.likelihood import loss
 from dpsynth_cli.evidence.transcripts import proved
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.journal import Journal
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.journal import Journal
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.spec.spec import load_spec
 from dpsynth_cli.trusted.core import prices
 from dpsynth_cli.trusted.core.sensitivity import sensitivity

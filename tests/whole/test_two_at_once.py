@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import dpsynth_cli.release.stream_start as stream_start
+import dpsynth_cli.release.stream.start as stream_start
 import dpsynth_cli.release.table as releases
 from dpsynth_cli.disk import lock
-from dpsynth_cli.release import unfinished
-from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.release.record import unfinished
+from dpsynth_cli.release.record.transcript import PartialTranscript
 from dpsynth_cli.trusted.ledger.ledger import Ledger
 from tests.whole.test_release import answers, killed
 from tests.whole.test_second_charge import charges, partials
@@ -64,7 +64,7 @@ def test_of_two_that_go_on_at_once_one_is_refused(dpsynth, left, monkeypatch):
         other.append(PartialTranscript.reopen(left))
         return found
 
-    monkeypatch.setattr("dpsynth_cli.release.again.left_in", then_taken)
+    monkeypatch.setattr("dpsynth_cli.release.record.again.left_in", then_taken)
     ran = dpsynth("release", "spec.yaml")
     other[0].close()
     assert (ran.code, "is being made by another process right now" in ran.err) == (2, True)

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpsynth_cli.release.transcript import PartialTranscript
+from dpsynth_cli.release.record.transcript import PartialTranscript
 from tests.whole.test_faults import struck_anywhere
 from tests.whole.test_release import answers, killed
 

@@ -15,8 +15,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import dpsynth_cli.release.table as releases
-from dpsynth_cli.release.journal import Journal
-from dpsynth_cli.release.transcript import load
+from dpsynth_cli.release.record.journal import Journal
+from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.core.sensitivity import sensitivity
 from dpsynth_cli.trusted.ledger.grants import Unit, converted
 from dpsynth_cli.trusted.rows import unit_rows

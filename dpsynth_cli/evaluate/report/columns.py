@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.evaluate.metrics.scales import missing, share
 from dpsynth_cli.evaluate.report.markup import bars, histogram, paragraph, percent, section, table, text
 from dpsynth_cli.evaluate.report.units import KINDS, ends, even_cut, said, values
-from dpsynth_cli.evaluate.scales import missing, share
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Floats
 

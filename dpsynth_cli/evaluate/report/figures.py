@@ -9,7 +9,7 @@ from dpsynth_cli.bounds import Distance
 from dpsynth_cli.evaluate.lines import lines, used
 from dpsynth_cli.evaluate.report.markup import paragraph, section, table, text
 from dpsynth_cli.evaluate.report.units import number
-from dpsynth_cli.release.audit import LIPSCHITZ, bound_sentence
+from dpsynth_cli.release.documents.audit import LIPSCHITZ, bound_sentence
 
 PLAIN = {"of_answers": False, "distance": Distance().words, "farthest": 1.0}  # where an audit does not say
 

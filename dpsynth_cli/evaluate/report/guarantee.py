@@ -8,7 +8,7 @@ from typing import Any
 
 from dpsynth_cli.evaluate.report.markup import few, items, paragraph, percent, section, table
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.guarantee import kept_of_a_unit
+from dpsynth_cli.release.documents.guarantee import kept_of_a_unit
 
 BELIEFS = (0.01, 0.1, 0.5)
 LITTLE, CLEAR = 0.05, 0.5  # found by an attacker who is wrong about 1 in 100

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.report.markup import items, paragraph, percent, section, table
-from dpsynth_cli.release.junk import MUCH, junk
+from dpsynth_cli.release.documents.junk import MUCH, junk
 
 KINDS = ("missing", "unparseable", "out of bounds", "unlisted")
 MOST = 60

@@ -21,7 +21,7 @@ from dpsynth_cli.evaluate.report.receipts import receipts
 from dpsynth_cli.evaluate.report.style import STYLE
 from dpsynth_cli.evaluate.report.verdict import clear, holds, verdict, within
 from dpsynth_cli.evaluate.tables import Table
-from dpsynth_cli.release.audit import public_part
+from dpsynth_cli.release.documents.audit import public_part
 from dpsynth_cli.release.found import steps_in_words
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

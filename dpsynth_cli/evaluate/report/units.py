@@ -54,7 +54,7 @@ def values(codes: NDArray[Any], column: Column) -> Floats:
     >>> values(np.array([0, 41, 121]), Column("age", "integer", lower=0, upper=120, nullable=True)).tolist()
     [0.0, 41.0]
     """
-    from dpsynth_cli.release.write import decode
+    from dpsynth_cli.release.files.write import decode
 
     known = decode(np.asarray(codes)[np.asarray(codes) < column.size], column)
     if column.type in ("date", "datetime"):

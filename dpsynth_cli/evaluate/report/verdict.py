@@ -8,7 +8,7 @@ from typing import Any
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.evaluate.report.markup import facts, few, items, paragraph, percent, section, table, text
 from dpsynth_cli.evaluate.report.units import number
-from dpsynth_cli.evaluate.verdict import WORDS
+from dpsynth_cli.evaluate.verdict.verdict import WORDS
 
 STATES = ("broken", "weaker", "holds")
 CLOSE, FAR = 0.05, 0.15  # of the rows in other cells: up to here it holds, from here it is broken

@@ -10,7 +10,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms.microaggregation.constraints import NotLinear, kept, parsed
 from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, Params
-from dpsynth_cli.release.write import decode
+from dpsynth_cli.release.files.write import decode
 from tests.asking import asking, drawn
 
 WHOLE = tuple(Column(name, "integer", lower=-3, upper=20, nullable=name == "c") for name in ("a", "b", "c"))

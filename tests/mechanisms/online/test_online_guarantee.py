@@ -9,8 +9,8 @@ import pytest
 
 from dpsynth_cli.domain import GRID
 from dpsynth_cli.mechanisms.online import guarantee, online, schedule
-from dpsynth_cli.release.stream_snapshot import header_of, model_of
-from dpsynth_cli.release.stream_step import advance, stream_of
+from dpsynth_cli.release.stream.snapshot import header_of, model_of
+from dpsynth_cli.release.stream.step import advance, stream_of
 from dpsynth_cli.spec.spec import Spec, from_document
 from dpsynth_cli.trusted.noise.words import system_source
 from dpsynth_cli.trusted.stream.counting import BinaryMechanism, SparseCounting

@@ -26,7 +26,7 @@ import pytest
 from dpsynth_cli.domain import Column, CsvOptions, Domain
 from dpsynth_cli.errors import DpsynthError, FileError
 from dpsynth_cli.questions import CellCounts, Cells, Halves, Question
-from dpsynth_cli.release.write import decode, write_table
+from dpsynth_cli.release.files.write import decode, write_table
 from dpsynth_cli.trusted.engines import dask, dask_shuffle, local, summed
 from dpsynth_cli.trusted.rows.label_counts import Labelled, LabelShelves
 from dpsynth_cli.trusted.rows.problems import Problems, count_problems

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth_cli.release.write import decode
+from dpsynth_cli.release.files.write import decode
 from dpsynth_cli.trusted import engines
 from dpsynth_cli.trusted.engines import local
 from dpsynth_cli.trusted.rows.read import open_scan

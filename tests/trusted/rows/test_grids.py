@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dpsynth_cli.cell_format import CellFormat
 from dpsynth_cli.domain import GRID, SECOND, Column, CsvOptions, Domain
 from dpsynth_cli.mechanisms.registry import mechanisms
-from dpsynth_cli.release.csv_text import Lines
-from dpsynth_cli.release.write import decode
+from dpsynth_cli.release.files.csv_text import Lines
+from dpsynth_cli.release.files.write import decode
 from dpsynth_cli.trusted.rows.csv_lines import cells
 from dpsynth_cli.trusted.rows.encode import encode_bytes
 from tests.asking import asking, drawn
