@@ -183,7 +183,7 @@ def test_memory_is_predicted_by_the_tables(monkeypatch):
     tables = (Cells((Halves("a", 8), Halves("b", 8))),) * 20
     asked = Misfit(tables, (((0,) * 2**16,) * 20,))
     found, made = imagine(spec, 1000, imagined.references(spec, 1000)["even"])
-    monkeypatch.setattr("dpsynth_cli.release.predict.imagine", lambda *words: (found, made))
+    monkeypatch.setattr("dpsynth_cli.release.predict.predict.imagine", lambda *words: (found, made))
     before = predict(spec, 1000, runs=1)[0].bytes
     question = Question("fit", asked, Fraction(1))
     found.bill.append(charge_for(question, spec.domain, Accountant.pure(Fraction(1))))
