@@ -123,7 +123,8 @@ def test_every_relation_holds_in_every_row(dpsynth, trips, tmp_path, mechanism, 
     if strata and ending == "parquet":
         pytest.skip("the same rows in another file")
     # An epsilon at which no mechanism can lose the missing values to its noise.
-    spec = trips(mechanism, strata, epsilon=30, ending=ending)
+    less = ", depth: 12" if mechanism == "pmm" else ""  # its default is for more rows, and slow here
+    spec = trips(mechanism, strata + less, epsilon=30, ending=ending)
     ran = dpsynth("release", spec)
     if ran.code == 2 and strata and "strata" in ran.err:
         pytest.skip("the mechanism takes no strata")
