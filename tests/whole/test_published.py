@@ -29,8 +29,8 @@ def times_found(first: dict, last: dict, entries: list[chain.Entry], salts: list
     """The attack: from the first published hash to the last, every second of every entry between is tried.
 
     The attacker is given all that is in the entries but their times and salts: the kinds, data set, ids and
-    payloads, which follow from published files. With the true `salts`, which are secret, it must succeed: else
-    this would be a test that cannot fail.
+    payloads, which follow from published files. With the true `salts`, which are secret, it must succeed:
+    else this would be a test that cannot fail.
     """
     goal = last["budget"]["ledger"]["hash"]
     between = [entry for entry in entries if first["entry"] < entry.number <= last["entry"]]

@@ -131,7 +131,7 @@ def test_plan_finds_the_least_epsilon():
     spec = spec_of("marginals", {"k": {"type": "nominal", "categories": ["a", "b"]}}, rows_hint=10_000)
     found = plan(spec, "tvd1", 0.01, 10_000, runs=20)
     assert found.error.high <= 0.01
-    # The largest of 20 runs on each of the tables, with a margin: about the quantile 1 - 1/140 of it, but it is
+    # The largest of 20 runs on each of the tables, with a margin: about the quantile 1 - 1/140 of it, but
     # above twice that once in 140 times (a Gumbel tail), above three times once in 20,000.
     gaps = np.abs(np.diff(np.random.default_rng(0).laplace(size=(2, 100_000)), axis=0)) / 2 / 10_000
     exact = np.quantile(gaps, 1 - 1 / (20 * len(FAMILY))) * MARGIN / 0.01
