@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -10,6 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+
+from dpsynth_cli.__main__ import BLAS_THREADS
+
+os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # as the command line does, before numpy is imported
 
 import numpy as np
 import pytest

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 from typer.main import get_command
 
+from dpsynth_cli.__main__ import BLAS_THREADS
 from dpsynth_cli.cli.main import app, narrowed
 from tests.conftest import ROOT
 
@@ -63,3 +65,28 @@ print([name for name in slow if name in sys.modules])
         [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True
     )
     assert (ran.stdout, ran.stderr) == (b"[]\n", b"")
+
+
+@pytest.mark.parametrize(("stated", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_products_of_matrices_take_one_thread_unless_stated(stated, threads):
+    told = subprocess.run(
+        [sys.executable, "-c", BLAS],
+        env={key: value for key, value in os.environ.items() if key not in BLAS_THREADS} | stated,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told.splitlines()[-1] == threads
+
+
+BLAS = """\
+import os, sys
+from dpsynth_cli.__main__ import run
+assert "numpy" not in sys.modules  # it reads the variable as it is imported
+sys.argv = ["dpsynth", "mechanisms"]
+try:
+    run()
+except SystemExit:
+    pass
+print(os.environ["OPENBLAS_NUM_THREADS"])
+"""
