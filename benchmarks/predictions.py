@@ -39,6 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--mechanism", nargs="+", default=MECHANISMS, help="default: all that release a table"
     )
     parser.add_argument("--tuning", action="store_true", help="the tables that the family was looked at with")
+    parser.add_argument("--quick", action="store_true", help="what check tells at once, without --runs")
     parser.add_argument("--table", nargs="+", help="default: all of them")
     parser.add_argument("--rows", type=int, default=ROWS, help=f"of each table at most; default: {ROWS:,}")
 
@@ -90,7 +91,7 @@ def measured(
     except UsageError:  # the mechanism does not take such a table
         return
     real = read_table(str(path), spec.domain, spec.csv, None)
-    ranges = predict(spec, len(real))[0].errors
+    ranges = predict(spec, len(real), quick=given.quick)[0].errors
     for run in range(given.runs):
         rows = released(mechanism, spec.domain, real.codes, epsilon, given.delta, run).rows
         made = Table(rows, len(next(iter(rows.values()))))

@@ -16,7 +16,6 @@ from dpsynth_cli.cli.options import (
     Like,
     Output,
     Rows,
-    Runs,
     Set,
     SpecPath,
     imagined,
@@ -43,7 +42,15 @@ def command(
     ] = False,
     like: Like = None,
     n: ImaginedRows = None,
-    runs: Runs = 1,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            "--runs",
+            min=0,
+            help="Simulated releases of each of seven generated tables; default: a quick look, one "
+            "release of each of four, or of as many as a second is enough for.",
+        ),
+    ] = None,
     compare: Annotated[
         bool,
         typer.Option(
@@ -86,12 +93,12 @@ def command(
     if wanted.tables is not None:
         from dpsynth_cli.cli.check_tables import data_of, report_tables
 
-        report |= report_tables(wanted, like, n, runs, compare, quiet=json)
+        report |= report_tables(wanted, like, n, 1 if runs is None else runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
     elif wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
-        if runs and (unit := unit_worth(wanted, report["imagined_rows"], imagined(wanted, like, n)[0])):
+        if runs != 0 and (unit := unit_worth(wanted, report["imagined_rows"], imagined(wanted, like, n)[0])):
             report["unit"] = unit
         if found := search_worth(wanted):
             report["search"] = found

@@ -10,28 +10,36 @@ if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
 
 FAMILY = "family"
-WIDE = 25  # columns from which other mechanisms are simulated with --compare only: some take minutes
-BRIEF, LONG = 1.0, 60.0  # processor seconds after which no further table is begun for a mechanism
+WIDE = 25  # columns from which another mechanism is simulated with --compare only: it may take minutes
+BRIEF, LONG = 0.5, 60.0  # processor seconds after which no further table is begun for a mechanism
 
 
 def predicted(
-    spec: Spec, like: str | None, n: int | None, runs: int, compare: bool, quiet: bool
+    spec: Spec, like: str | None, n: int | None, runs: int | None, compare: bool, quiet: bool
 ) -> dict[str, Any]:
-    """The part of `check`'s report that comes from simulated releases."""
+    """The part of `check`'s report that comes from simulated releases: a quick look if no runs are said."""
     from dpsynth_cli.release.documents.audit import warnings
-    from dpsynth_cli.release.predict.candidates import JUDGED_BY, Candidate, better, others
+    from dpsynth_cli.release.predict.candidates import (
+        JUDGED_BY,
+        Candidate,
+        better,
+        candidates,
+        others,
+        recommended,
+    )
     from dpsynth_cli.release.predict.predict import predict
 
     table, rows = imagined(spec, like, n)
+    times, quick = 1 if runs is None else runs, runs is None and not compare
     with progress_bar(quiet) as progress:
-        prediction, example = predict(spec, rows, table, runs, progress)
-        found, best = list[Candidate](), None
-        if runs and not spec.mechanism.stream and (compare or len(spec.domain.columns) <= WIDE):
+        prediction, example = predict(spec, rows, table, times, progress, quick)
+        found, own, best = list[Candidate](), None, None
+        if times and not spec.mechanism.stream and (compare or len(spec.domain.columns) <= WIDE):
             own = Candidate.of(spec, prediction)
             if compare:
-                found = others(spec, rows, table, runs, LONG, progress, own)
+                found = others(spec, rows, table, times, LONG, progress, own, candidates(spec))
             else:
-                found = others(spec, rows, table, 1, BRIEF, progress, own, JUDGED_BY)
+                found = others(spec, rows, table, 1, BRIEF, progress, own, recommended(spec), JUDGED_BY)
             best = better(found, own)
     notes = [*warnings(spec), *(f"with {rows:,} imagined rows: {note}" for note in prediction.notes)]
     if not (n or like or spec.domain.rows_hint or spec.rows):
@@ -48,8 +56,8 @@ def predicted(
         "notes": notes,
         "prediction": {"reference": like or FAMILY} | prediction.as_json(),
     }
-    if best is not None:
-        report["better"] = best.as_json()
+    if own is not None and best is not None:
+        report["better"] = best.as_json() | best.compared(own)
     if compare and found:
         report["compared"] = [one.as_json() for one in found]
     return report
@@ -91,8 +99,10 @@ def _show_errors(console: Any, report: dict[str, Any]) -> None:
     prediction = report["prediction"]
     whole, runs = prediction["reference"] == FAMILY, prediction["runs"]
     times = f"{runs} simulated release{'s' * (runs != 1)}"
+    simulated = {name: one.words for name, one in MEMBERS.items() if name in prediction["by_table"]}
+    many = str(len(MEMBERS)) if len(simulated) == len(MEMBERS) else f"{len(simulated)} of {len(MEMBERS)}"
     title = f"Predicted errors, {report['imagined_rows']:,} rows: " + (
-        f"ranges over {len(MEMBERS)} generated tables with these columns, {times} each"
+        f"ranges over {many} generated tables with these columns, {times} each"
         if whole
         else f"ranges over {times} of a table like {prediction['reference']}"
     )
@@ -108,9 +118,12 @@ def _show_errors(console: Any, report: dict[str, Any]) -> None:
         table.add_row(name, span(one), f"{one['typical']:.3g}", *worst, TARGETS[name][0])
     console.print(table)
     if whole:
-        console.print(
-            "The generated tables: " + "; ".join(f"{n}: {m.words}" for n, m in MEMBERS.items()) + "."
-        )
+        console.print("The generated tables: " + "; ".join(f"{n}: {m}" for n, m in simulated.items()) + ".")
+        if len(simulated) < len(MEMBERS):
+            console.print(
+                f"A quick look, so the ends of these ranges are moved out by {prediction['margin']:g}; "
+                "--runs 1: all generated tables."
+            )
 
 
 def _show_compared(console: Any, report: dict[str, Any]) -> None:
@@ -131,14 +144,13 @@ def _show_compared(console: Any, report: dict[str, Any]) -> None:
 
 
 def _show_better(console: Any, report: dict[str, Any]) -> None:
-    from dpsynth_cli.release.predict.candidates import JUDGED_BY
-
-    best, own = report["better"], report["prediction"]["errors"]
-    name = next(target for target in JUDGED_BY if target in own)
-    where = "the same tables" if report["prediction"]["reference"] == FAMILY else "the same table"
+    best = report["better"]
+    shared = best["shared_tables"]
+    where = "the same table" if shared == 1 else f"the same tables (means of {shared})"
+    others = "" if "compared" in report else "; all of them: --compare"
     console.print(
-        f"note: {best['mechanism']} would do better on {where}: {name} {span(best['errors'][name])}, here "
-        f"{span(own[name])}. Try: --set mechanism.name={best['mechanism']}; all of them: --compare",
+        f"note: {best['mechanism']} would do better on {where}: {best['by']} {best['mean']:.2g}, here "
+        f"{best['own_mean']:.2g}. Try: --set mechanism.name={best['mechanism']}{others}",
         markup=False,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.lines import TARGETS
 from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.mechanisms.auto import choice_of
 from dpsynth_cli.mechanisms.registry import mechanisms
 from dpsynth_cli.questions import Progress
 from dpsynth_cli.release.predict.family import EXAMPLE
@@ -47,6 +48,13 @@ class Candidate:
         mine, theirs = (sum(one.by_table[table][by] for table in shared) for one in (self, own))
         return mine / theirs if theirs else 1.0
 
+    def compared(self, own: Candidate) -> dict[str, Any]:
+        """The error that it was judged by beside that of another one: means over the tables of both."""
+        by = judged_by(own)
+        shared = [table for table in self.by_table if table in own.by_table]
+        mine, theirs = (sum(one.by_table[table][by] for table in shared) / len(shared) for one in (self, own))
+        return {"by": by, "shared_tables": len(shared), "mean": mine, "own_mean": theirs}
+
     def as_json(self) -> dict[str, Any]:
         return {
             "mechanism": self.name,
@@ -71,6 +79,14 @@ def candidates(spec: Spec) -> dict[str, Spec]:
     return found
 
 
+def recommended(spec: Spec) -> dict[str, Spec]:
+    """The candidate that `auto` would take for these columns, unless that is what the spec has."""
+    name = choice_of(spec.domain).mechanism.name
+    if spec.mechanism.name in ("auto", name):
+        return {}
+    return {one: found for one, found in candidates(spec).items() if one == name}
+
+
 def others(
     spec: Spec,
     rows: int,
@@ -79,14 +95,14 @@ def others(
     limit: float,
     progress: Progress,
     own: Candidate,
+    wanted: Mapping[str, Spec],
     only: Collection[str] = tuple(TARGETS),
 ) -> list[Candidate]:
-    """Every candidate on the same references, the one with the least error first; `own` is the spec's own
+    """These candidates on the same references, the one with the least error first; `own` is the spec's own
     one, simulated already. Once one has taken `limit` processor seconds, no further table is begun for it.
     """
-    tables = references(spec, rows, like)
-    wanted = candidates(spec)
-    del wanted[own.name]
+    wanted = {name: one for name, one in wanted.items() if name != own.name}
+    tables = references(spec, rows, like, tuple(own.by_table)) if wanted else {}
     progress("comparing", 0, len(wanted) * len(tables))
     found = [own]
     for one in wanted.values():

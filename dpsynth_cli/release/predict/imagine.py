@@ -8,6 +8,7 @@ The noise is the real one, because mechanisms choose by noisy numbers.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.tables import Sample, Table
 from dpsynth_cli.questions import Model
 from dpsynth_cli.release.budget import accountant_of
-from dpsynth_cli.release.predict.family import family
+from dpsynth_cli.release.predict.family import FAMILY, family
 from dpsynth_cli.release.predict.recode import recoded
 from dpsynth_cli.release.predict.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import run
@@ -47,10 +48,12 @@ class Imagined:
     seconds_a_row: float
 
 
-def references(spec: Spec, rows: int, like: Table | None = None) -> dict[str, Table]:
-    """The public table, or the family, each of a size that a moment suffices for."""
+def references(
+    spec: Spec, rows: int, like: Table | None = None, names: Iterable[str] = tuple(FAMILY)
+) -> dict[str, Table]:
+    """The public table, or these of the family, each of a size that a moment suffices for."""
     if like is None:
-        return family(spec, max(1, min(rows, FAMILY_ROWS)))
+        return family(spec, max(1, min(rows, FAMILY_ROWS)), names)
     if not len(like):
         raise UsageError("the reference table has no rows.", next_step="Give one that has, or none.")
     return {LIKE: like.at_most(LIKE_ROWS)}

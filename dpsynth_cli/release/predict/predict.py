@@ -25,13 +25,15 @@ from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import Progress, no_progress
 from dpsynth_cli.release.documents.audit import bound_document
 from dpsynth_cli.release.predict import costs
-from dpsynth_cli.release.predict.family import EXAMPLE
+from dpsynth_cli.release.predict.family import EXAMPLE, FAMILY, FEW
 from dpsynth_cli.release.predict.imagine import LIKE, Imagined, imagine, references
 from dpsynth_cli.release.synthesis import w1_bounds
 from dpsynth_cli.spec.spec import Spec
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 MARGIN = 1.25  # ends of a range are moved out by this factor: tables and runs are few
+MARGINS = {1: 4.0, 2: 2.5, 3: 1.75, 4: 1.5}  # the same, after a quick look at so many tables: FEW of them
+QUICK = 1.25  # processor seconds after which a quick look begins no further table
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Range:
     worst: str
 
     @classmethod
-    def of(cls, errors: Mapping[str, Sequence[float]]) -> Range:
+    def of(cls, errors: Mapping[str, Sequence[float]], margin: float = MARGIN) -> Range:
         """The errors of each table in some runs.
 
         >>> Range.of({"even": [0.2], "sparse": [0.1, 0.3]})
@@ -54,18 +56,20 @@ class Range:
         found = [error for each in errors.values() for error in each]
         worst = max(errors, key=lambda name: max(errors[name]))
         middle = float(np.median([np.mean(each) for each in errors.values()]))
-        return cls(min(found) / MARGIN, middle, max(found) * MARGIN, worst)
+        return cls(min(found) / margin, middle, max(found) * margin, worst)
 
 
 @dataclass(frozen=True)
 class Prediction:
     """Ranges of errors, bounds on W1 if there are any for this setting, time and memory.
 
-    `by_table` has the mean errors of each reference table, `run_seconds` is what a simulated release took.
+    `by_table` has the mean errors of each table that was simulated, `margin` by how much the ends of ranges
+    were moved out, `run_seconds` is what a simulated release took.
     """
 
     rows: int
     runs: int
+    margin: float
     reference_rows: int
     errors: dict[str, Range]
     by_table: dict[str, dict[str, float]]
@@ -79,6 +83,7 @@ class Prediction:
         return {
             "rows": self.rows,
             "runs": self.runs,
+            "margin": self.margin,
             "reference_rows": self.reference_rows,
             "errors": {name: asdict(found) for name, found in self.errors.items()},
             "by_table": self.by_table,
@@ -90,34 +95,43 @@ class Prediction:
 
 
 def predict(
-    spec: Spec, rows: int, like: Table | None = None, runs: int = 1, progress: Progress = no_progress
+    spec: Spec,
+    rows: int,
+    like: Table | None = None,
+    runs: int = 1,
+    progress: Progress = no_progress,
+    quick: bool = False,
 ) -> tuple[Prediction, Imagined]:
     """The prediction for so many rows, `runs` releases of each reference table, and one as an example.
 
-    No run: no errors, but the example is still imagined.
+    No run: no errors, but the example is still imagined. A quick look takes few tables, as many as
+    a second is enough for, and moves the ends of its ranges further out.
     """
-    tables = references(spec, rows, like)
     example = EXAMPLE if like is None else LIKE
-    if not runs:
-        tables = {example: tables[example]}
+    tables = references(spec, rows, like, (FEW if quick else FAMILY) if runs else [example])
     found: dict[str, list[Imagined]] = {name: [] for name in tables}
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in tables}
     progress("predicting", 0, len(tables) * max(1, runs))
     start = time.process_time()
     for _ in range(max(1, runs)):
         for name, table in tables.items():
+            if quick and found[example] and time.process_time() - start > QUICK:
+                continue
             one, made = imagine(spec, rows, table)
             found[name].append(one)
             if runs:
                 measured[name].append(errors_of(table, made, spec))
             progress("predicting", 1, None)
     every = [one for each in found.values() for one in each]
+    measured = {name: each for name, each in measured.items() if each}
+    margin = MARGINS[len(measured)] if quick and like is None else MARGIN
     return Prediction(
         rows,
         runs,
+        margin,
         len(tables[example]),
-        ranges(measured) if runs else {},
-        {name: means(each) for name, each in measured.items()} if runs else {},
+        ranges(measured, margin),
+        {name: means(each) for name, each in measured.items()},
         w1_bounds(spec, found[example][-1].model, rows),
         costs.seconds(spec, rows, every),
         costs.size(spec, rows, every),
@@ -126,13 +140,13 @@ def predict(
     ), found[example][-1]
 
 
-def ranges(measured: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Range]:
+def ranges(measured: Mapping[str, Sequence[Mapping[str, float]]], margin: float = MARGIN) -> dict[str, Range]:
     """The range of each error over the tables that have it, by what each table had in some runs."""
     found: dict[str, dict[str, list[float]]] = {}
     for table, each in measured.items():
         for name, error in (pair for one in each for pair in one.items()):
             found.setdefault(name, {}).setdefault(table, []).append(error)
-    return {name: Range.of(found[name]) for name in TARGETS if name in found}
+    return {name: Range.of(found[name], margin) for name in TARGETS if name in found}
 
 
 def means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:

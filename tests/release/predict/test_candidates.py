@@ -7,7 +7,13 @@ import pytest
 
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.questions import no_progress
-from dpsynth_cli.release.predict.candidates import Candidate, better, candidates, others
+from dpsynth_cli.release.predict.candidates import (
+    Candidate,
+    better,
+    candidates,
+    others,
+    recommended,
+)
 from dpsynth_cli.release.predict.predict import predict, ranges
 from dpsynth_cli.spec.spec import from_document
 from tests.release.predict.test_predict import LINE, TEN, spec_of
@@ -15,7 +21,7 @@ from tests.release.predict.test_predict import LINE, TEN, spec_of
 
 def compared(spec, rows, table=None, limit=60.0):
     own = Candidate.of(spec, predict(spec, rows, table)[0])
-    return others(spec, rows, table, 1, limit, no_progress, own), own
+    return others(spec, rows, table, 1, limit, no_progress, own, candidates(spec)), own
 
 
 def test_candidates_are_the_private_mechanisms_that_take_the_table():
@@ -62,6 +68,28 @@ def test_candidates_are_compared_on_the_tables_that_both_had():
     assert slow.ratio(own) == pytest.approx(2 / 3)
     assert better([slow, own], own) is slow
     assert better([one("near", zipf=0.28), own], own) is None
+
+
+def test_the_means_that_are_told_are_of_the_tables_that_both_had():
+    def one(name, **errors):
+        tables = {table: {"tvd2": error} for table, error in errors.items()}
+        return Candidate(name, ranges({t: [e] for t, e in tables.items()}), tables, 1.0, len(tables))
+
+    own, other = one("own", even=0.1, sparse=0.5, zipf=0.3), one("other", zipf=0.2, sparse=0.1, spiky=0.9)
+    said = other.compared(own)
+    assert said == {
+        "by": "tvd2",
+        "shared_tables": 2,
+        "mean": pytest.approx(0.15),
+        "own_mean": pytest.approx(0.4),
+    }
+
+
+def test_what_is_recommended_is_what_auto_would_take_and_nothing_in_its_place():
+    assert list(recommended(spec_of("factor", TEN))) == ["joint"]
+    assert list(recommended(spec_of("pmm", LINE))) == ["marginals"]
+    assert recommended(spec_of("joint", TEN)) == {}
+    assert recommended(spec_of("auto", TEN)) == {}
 
 
 def test_a_candidate_whose_time_is_over_begins_no_further_table():

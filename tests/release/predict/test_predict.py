@@ -84,6 +84,22 @@ def test_the_range_is_that_of_the_tables_with_a_margin_and_names_the_worst():
     assert prediction.errors["tvd2"].worst in ("spiky", "sparse")  # that of single runs, which can be sparse
 
 
+def test_a_quick_look_takes_few_tables_and_moves_its_ranges_further_out(monkeypatch):
+    spec = spec_of("marginals", TEN, rows_hint=5000)
+    quick, _ = predict(spec, 5000, quick=True)
+    assert list(quick.by_table) == ["correlated", "spiky", "zipf", "clustered"]
+    for name, found in quick.errors.items():
+        means = [errors[name] for errors in quick.by_table.values()]
+        assert (found.low, found.high) == (min(means) / 1.5, max(means) * 1.5)
+    assert quick.as_json()["margin"] == 1.5
+    monkeypatch.setattr("dpsynth_cli.release.predict.predict.QUICK", 0.0)
+    one, _ = predict(spec, 5000, quick=True)  # its time is over: the table whose questions are shown
+    assert list(one.by_table) == ["correlated"]
+    assert one.errors["tvd2"].high / one.errors["tvd2"].low == pytest.approx(16)
+    like, _ = predict(spec, 5000, ten_columns(5000), quick=True)  # one table that is like the data
+    assert like.margin == MARGIN
+
+
 def test_an_error_that_some_tables_lack_is_the_range_of_those_that_have_it():
     found = ranges({"a": [{"w1": 0.2, "tvd1": 0.1}], "b": [{"tvd1": 0.3}]})
     assert found["w1"] == Range(0.2 / MARGIN, 0.2, 0.2 * MARGIN, "a")
@@ -186,6 +202,10 @@ def test_plan_and_check_read_no_data(dpsynth, people, tmp_path):
     assert {"w1", "tvd1", "tvd2", "mean"} <= set(prediction["errors"])
     assert all(bound["w1"] > 0 for bound in prediction["bounds"])
     assert prediction["cpu_seconds"] > 0 < prediction["memory_bytes"]
+    brief = " ".join(dpsynth("check", spec).out.split())
+    assert "ranges over 4 of 7 generated tables with these columns" in brief
+    assert "sparse" not in brief
+    assert "moved out by 1.5; --runs 1: all generated tables." in brief
     shown = dpsynth("check", spec, "--runs", 1)
     for words in (
         "Predicted errors, 10,000 rows: ranges over 7 generated tables with these columns, 1 simulated",
