@@ -100,11 +100,11 @@ def narrowed(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
 
 def run() -> None:
     """Run the command line and exit with the contract's codes."""
-    stopping.watch()
     gc.set_threshold(50_000)  # modules make objects by the thousand, and looking for garbage there finds none
     if not isinstance(sys.stdout, _Forgiving):  # called again in one process
         sys.stdout = cast(TextIO, _Forgiving(sys.stdout))
     try:
+        stopping.watch()
         code = narrowed(app, sys.argv[1:])(standalone_mode=False)
         if code == 130:  # Typer met Ctrl-C, and says nothing
             raise KeyboardInterrupt
@@ -113,6 +113,8 @@ def run() -> None:
         _end(error, error.exit_code, f"Error: {error}")
     except KeyboardInterrupt as error:
         _end(error, 130, "Interrupted.")
+    except stopping.Terminated as error:
+        _end(error, 143, "Interrupted.")
     except MemoryError:
         short = MemoryShort("`dpsynth budget log` says whether budget was spent.")
         _end(short, short.exit_code, f"Error: {short}")

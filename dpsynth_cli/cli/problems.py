@@ -27,16 +27,19 @@ def strict_set(sets: list[str] | None, strict: bool) -> list[str] | None:
     return [*(sets or ()), "strict=true"] if strict else sets
 
 
-def tell_problems(problems: Mapping[str, Any], audit: str | None = None) -> None:
-    """What a release found on its way: on standard error, in red where it is much."""
+def tell_problems(problems: Mapping[str, Any], audit: str | None = None, parents: str = "") -> None:
+    """What a release found on its way: on standard error, in red where it is much. Where there are several
+    tables, `parents` is the name of the first, and what is told has the name of its table."""
     if not problems:
         return
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    warnings, missed = problems["warnings"], problems["not_counted"]
-    few: int = problems["cells"]
-    ruined = problems["ruined"]
+    named = {f"{parents}: " if parents else "": problems}
+    named |= {f"{name}: ": own for name, own in problems.get("tables", {}).items()}
+    warnings = [f"{name}{line}" for name, own in named.items() for line in own["warnings"]]
+    missed = [f"{name}{column}" for name, own in named.items() for column in own["not_counted"]]
+    few, ruined = (sum(own[kind] for own in named.values()) for kind in ("cells", "ruined"))
     if warnings:
         console.print("confidential, for the steward only: much of the data is not as declared.", style="red")
         for line in warnings:

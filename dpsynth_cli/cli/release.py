@@ -185,7 +185,8 @@ def command(
                 typer.echo(f"  left out: {column} ({why})", err=wanted.output == "-")
     receipts.tell_loudly(receipt)
     if not quiet:
-        tell_problems(receipt.problems, receipt.files["audit"])
+        parents = next((table["parent"] for table in receipt.public.get("tables", ())), "")
+        tell_problems(receipt.problems, receipt.files["audit"], parents)
 
 
 def _drafted(

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 MOMENT = 0.01  # seconds
 
 
+class Terminated(SystemExit):
+    """SIGTERM came; no command ends by itself with this."""
+
+
 def watch() -> None:
-    """Turn SIGTERM into SystemExit(143), Ctrl-C into KeyboardInterrupt, and forget no signal."""
+    """Turn SIGTERM into Terminated(143), Ctrl-C into KeyboardInterrupt, and forget no signal."""
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,7 +32,7 @@ def watch() -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
+    raise Terminated(128 + number)
 
 
 def _forgotten(lost: UnraisableHookArgs) -> None:

@@ -107,6 +107,7 @@ def struck_anywhere(dpsynth, people, tmp_path, monkeypatch, fault: str, count: i
         over = code == 0 and STRUCK not in said
         assert over or code == (-signal.SIGKILL if fault == "kill" else 143), where
         assert "Traceback" not in said, where
+        assert code != 143 or "nterrupted." in said, where
         if (
             fault == "term"
             and charges(folder)

@@ -32,6 +32,19 @@ def test_stopped_at_every_step_from_the_charge_to_the_first_row(people, tmp_path
         assert kept or after == "begin", where
 
 
+@pytest.mark.parametrize("words", [["release", "spec.yaml", "--resume"], ["check", "spec.yaml"]])
+def test_stopped_before_anything_is_charged_it_says_so_in_a_word(people, tmp_path, words):
+    """Outside of what guards a charge, a signal ends a command as Ctrl-C does."""
+    people("marginals", rows=40)
+    points = [12, 60, 400]
+    folders = copies(tmp_path, len(points))
+    jobs = [job(folder, "term", at, words) for folder, at in zip(folders, points, strict=True)]
+    for folder, (code, said), at in zip(folders, struck(jobs), points, strict=True):
+        where = f"call {at}: {code} {said}"
+        assert (code, said.rsplit(STRUCK)[-1]) == (143, "Interrupted.\n"), where
+        assert not (folder / "ledger.sqlite").exists(), where
+
+
 def test_stopped_while_the_ledger_is_made(dpsynth, people, tmp_path, monkeypatch):
     """The file is there, and no ledger in it yet: interrupted and nothing spent, not a missing ledger."""
     spec = people("marginals", rows=40)

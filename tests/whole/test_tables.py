@@ -120,6 +120,21 @@ def test_every_child_names_a_parent_and_none_has_more_than_were_kept(dpsynth, ce
     assert "h-0" not in json.dumps(audit)
 
 
+def test_cells_of_every_table_that_are_not_as_declared_are_told(dpsynth, census, tmp_path):
+    census()
+    people = (tmp_path / "people.csv").read_text().splitlines()
+    (tmp_path / "people.csv").write_text("\n".join([people[0], *(f"{row}x" for row in people[1:]), ""]))
+    ran = dpsynth("release", "spec.yaml")
+    assert ran.code == 0
+    assert "confidential, for the steward only: much of the data is not as declared." in ran.err
+    assert "  people: column 'age': 100 % of cells" in ran.err
+    assert "homes: column" not in ran.err
+    homes = (tmp_path / "homes.csv").read_text().splitlines()
+    (tmp_path / "homes.csv").write_text("\n".join([homes[0], *(f"{row}x" for row in homes[1:]), ""]))
+    ran = dpsynth("release", "spec.yaml", "--replace", "--again")
+    assert "  homes: column 'rooms': 100 % of cells" in ran.err
+
+
 def test_verify_rebuilds_all_files_and_sees_a_changed_child(dpsynth, census, tmp_path):
     census()
     assert dpsynth("release", "spec.yaml").code == 0
