@@ -25,16 +25,32 @@ def check_units(
     strata: str | None,
 ) -> None:
     """Note every mistake at its own line."""
-    if unit is not None:
+    misread = _misread(document, unit)
+    if unit is not None and not misread:
         faults = _unit_faults(unit, columns, fillers, mechanism)
         if unit.order is not None and not (mechanism is not None and mechanism.stream):
             faults += _order_faults(unit, unit.order, columns, fillers, stated, strata)
         for fault in faults:
             document.section(PRIVACY).note(UNIT.name, fault)
-    wrong = any(mistake.path.startswith(dotted(PRIVACY.name, UNIT.name)) for mistake in document.mistakes)
-    restored = wrong or restored_unit(unit, fillers) is not None  # what a wrong one would be is not known
+    restored = misread or restored_unit(unit, fillers) is not None or _noted(document)
     for name, fault in _of_unit_faults(columns, restored, stated):
         document.section(COLUMNS).note(name, f"is of: unit, which {fault}")
+
+
+def _misread(document: Reader, unit: ProtectedUnit | None) -> bool:
+    """Whether the unit, or its column, could not be read: what they would be is not known."""
+    own = [PRIVACY.name] if unit is None else [dotted(COLUMNS.name, unit.column)]
+    return _noted(document) or any(
+        mistake.path == path or (unit is not None and mistake.path.startswith(f"{path}."))
+        for mistake in document.mistakes
+        for path in own
+    )
+
+
+def _noted(document: Reader) -> bool:
+    """Whether something is known to be wrong with the unit."""
+    path = dotted(PRIVACY.name, UNIT.name)
+    return any(mistake.path.startswith(path) for mistake in document.mistakes)
 
 
 def _unit_faults(

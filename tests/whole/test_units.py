@@ -439,6 +439,18 @@ def test_a_wrong_unit_is_one_mistake(dpsynth, visits, wrong):
     assert "of: unit, which needs" not in ran.err
 
 
+@pytest.mark.parametrize(
+    "wrong", ["columns.pid={key: 7}", "columns.pid={kee: true}", "columns.pid=", "privacy=7"]
+)
+def test_what_cannot_be_read_is_told_alone(dpsynth, visits, wrong):
+    visits(again=True)
+    ran = dpsynth("check", "spec.yaml", "--set", wrong)
+    assert ran.code == 2
+    path = wrong.split("=")[0]
+    told = ran.err.removeprefix("Error: ").split("Nothing was read")[0].splitlines()
+    assert all(f"{path} " in line or f"{path}." in line for line in told), ran.err
+
+
 def test_check_simulates_a_release_with_units(dpsynth, visits):
     visits("joint", again=True)
     ran = dpsynth("check", "spec.yaml", "--json", "--n", "3000")
