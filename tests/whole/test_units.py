@@ -446,9 +446,9 @@ def test_what_cannot_be_read_is_told_alone(dpsynth, visits, wrong):
     visits(again=True)
     ran = dpsynth("check", "spec.yaml", "--set", wrong)
     assert ran.code == 2
-    path = wrong.split("=")[0]
-    told = ran.err.removeprefix("Error: ").split("Nothing was read")[0].splitlines()
-    assert all(f"{path} " in line or f"{path}." in line for line in told), ran.err
+    assert wrong.split("=")[0] in ran.err
+    assert "of: unit, which needs" not in ran.err
+    assert "is declared in columns" not in ran.err
 
 
 def test_check_simulates_a_release_with_units(dpsynth, visits):
