@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth_cli.inference.language import Query, parse_query
+
 Codes = dict[str, np.ndarray]
 
 COLUMNS: dict[str, Any] = {
@@ -27,10 +29,13 @@ COLUMNS: dict[str, Any] = {
 FEW = ("sex", "age", "hours", "income")  # for mechanisms of few columns
 QUERIES = {
     "count": "count() by sex",
+    "counts of five categories": "count() by region",
+    "rows of a condition": "count() where age < 40",
     "cross-table": "count() by sex, education",
     "shares in groups": "share(works) by education",
     "mean": "mean(income)",
     "mean of whole numbers": "mean(age)",
+    "standard deviation": "sd(income)",
     "means of groups": "mean(income) by sex",
     "median": "median(income)",
     "upper decile": "quantile(income, 0.9)",
@@ -38,6 +43,16 @@ QUERIES = {
     "linear regression": "income ~ age + sex",
     "means of two columns": "mean(income) by sex, education",
     "logistic regression": "logistic: hours > 38 ~ age + sex",
+}
+KINDS = {  # of the table in docs/inference.md; what is not here is a kind of its own
+    "count": "counts",
+    "counts of five categories": "counts",
+    "mean": "means",
+    "mean of whole numbers": "means",
+    "means of groups": "means of groups",
+    "means of two columns": "means of groups",
+    "median": "quantiles",
+    "upper decile": "quantiles",
 }
 
 
@@ -92,6 +107,12 @@ class Population:
     few: tuple[str, ...]
     queries: dict[str, str]
     table: Callable[[int, np.random.Generator], Codes]
+
+    @property
+    def parsed(self) -> dict[str, Query]:
+        """Its queries, with the condition after `where`."""
+        parts = {name: text.partition(" where ") for name, text in self.queries.items()}
+        return {name: parse_query(text, where or None) for name, (text, _, where) in parts.items()}
 
 
 def drawn_from(whole: Codes) -> Callable[[int, np.random.Generator], Codes]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
-from dpsynth_cli.questions import Floats
+from dpsynth_cli.questions import Floats, Ints
 
 STEPS = 50
 SEPARATED = 15.0  # a log-odds that no table of rows can show
@@ -16,10 +18,23 @@ def least_squares(x: Floats, y: Floats, weight: Floats) -> Floats:
     return _solved(x.T @ (x * weight[:, None]), x.T @ (weight * y))
 
 
-def logistic(x: Floats, y: Floats, weight: Floats) -> Floats:
+def logistic(x: Floats, y: Floats, weight: Floats, near: Floats | None = None) -> Floats:
     """The same for a y of 0 and 1, by Newton's method; not a number where it does not come to rest (classes
-    that a line separates have no finite estimate)."""
-    beta = np.zeros(x.shape[1])
+    that a line separates have no finite estimate). From what is likely to be near, it is there sooner."""
+    if near is not None and np.isfinite(near).all():
+        found = _newton(x, y, weight, near.copy())
+        if np.isfinite(found).all():
+            return found
+    return _newton(x, y, weight, np.zeros(x.shape[1]))
+
+
+def distinct(x: Floats, y: Floats) -> tuple[Floats, Floats, Ints]:
+    """Each row of x with its y once, and the place of every row among these."""
+    _, first, place = np.unique(np.column_stack([x, y]), axis=0, return_index=True, return_inverse=True)
+    return x[first], y[first], place.ravel()
+
+
+def _newton(x: Floats, y: Floats, weight: Floats, beta: Floats) -> Floats:
     undetermined = np.isnan(_solved(x.T @ (x * weight[:, None]), np.zeros(x.shape[1])))
     if weight.sum() <= 0:
         return np.full(x.shape[1], np.nan)
@@ -42,6 +57,11 @@ def _solved(products: Floats, right: Floats) -> Floats:
     kept: list[int] = []
     scale = np.where(size > 0, size, 1.0)
     normal = products / np.outer(scale, scale)
+    with suppress(np.linalg.LinAlgError):
+        lower = np.linalg.cholesky(normal)
+        if (np.diag(lower) ** 2 > TOLERANCE).all():
+            half = np.linalg.solve(lower, right / scale)
+            return np.asarray(np.linalg.solve(lower.T, half) / scale)
     lower = np.zeros((0, 0))
     for j in range(len(size)):  # a Cholesky factor that passes over what depends on columns before
         if size[j] <= 0:

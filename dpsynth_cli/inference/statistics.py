@@ -21,7 +21,7 @@ from dpsynth_cli.errors import UsageError
 from dpsynth_cli.inference.groups import WIDEST, backquotes, few_values, label_of
 from dpsynth_cli.inference.language import REGRESSIONS, Query
 from dpsynth_cli.inference.quantiles import quantiles
-from dpsynth_cli.inference.regression import least_squares, logistic
+from dpsynth_cli.inference.regression import distinct, least_squares, logistic
 from dpsynth_cli.questions import Floats, Ints
 from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.facts import Typing
@@ -134,17 +134,26 @@ class Statistic:
         """The values of a modelled column of numbers, where they are few."""
         return next((few_values(column) for column in self.domain if column.name == name), None)
 
-    def __call__(self, codes: Codes, weight: Floats | None = None) -> Floats:
-        """All numbers, for weights of the rows (1 each, if there are none); not a number where no row is."""
+    def __call__(self, codes: Codes, weight: Floats | None = None, near: Floats | None = None) -> Floats:
+        """All numbers, for weights of the rows (1 each, if there are none); not a number where no row is.
+        `near` is what they are likely to be."""
+        if self.query.kind == "logistic":
+            used = self._used(codes)
+            return logistic(self._design(used), self._outcome(used), used.weight(weight), near)
         return self.prepared(codes)(weight)
 
-    def prepared(self, codes: Codes) -> Callable[[Floats | None], Floats]:
+    def prepared(self, codes: Codes, near: Floats | None = None) -> Callable[[Floats | None], Floats]:
         """The same function of weights, for rows that are the same each time."""
         used = self._used(codes)
-        if self.query.kind in REGRESSIONS:
+        if self.query.kind == "linear":
             design, outcome = self._design(used), self._outcome(used)
-            fit = least_squares if self.query.kind == "linear" else logistic
-            return lambda weight: fit(design, outcome, used.weight(weight))
+            return lambda weight: least_squares(design, outcome, used.weight(weight))
+        if self.query.kind == "logistic":
+            rows, outcomes, place = distinct(self._design(used), self._outcome(used))
+            many = len(outcomes)
+            return lambda weight: logistic(
+                rows, outcomes, np.bincount(place, used.weight(weight), many), near
+            )
         return lambda weight: self._grouped(used.group, used.numbers, used.weight(weight))
 
     def linear(self, codes: Codes) -> tuple[Floats, Floats | None] | None:
@@ -164,6 +173,12 @@ class Statistic:
         top = every.copy()
         top[used.group, used.chosen] = used.numbers[0]
         return top, every if kind == "mean" else None
+
+    def part(self, codes: Codes, weight: Floats) -> float:
+        """The part of rows that has the outcome of a logistic regression."""
+        used = self._used(codes)
+        own = used.weight(weight)
+        return float(own @ self._outcome(used)) / max(float(own.sum()), 1e-300)
 
     def members(self, codes: Codes) -> tuple[Ints, Ints]:
         """The places of the rows that have a part in it, and the group of each."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -57,8 +58,11 @@ def weighted(
         rows = with_rows_anywhere(released, known, rng)
     own, codes = Calibration.about(statistic.columns, rows, known), rows.table.codes
     weight, drawn = own.weights(), [own.weights(rng) for _ in range(NOISES)]
-    answer = statistic.prepared(codes)
-    centre = answer(weight)
+    centre = statistic(codes, weight)
+    if _few_of_outcome(statistic, rows, weight, drawn):
+        none = np.full(len(centre), np.nan)
+        return Interval(centre, none, none, none, few=True)
+    answer = statistic.prepared(codes, near=centre)
     moved = np.stack([answer(other) for other in drawn]) - centre
     undefined = 1 - np.isfinite(moved).mean(axis=0)
     undefined[_hardly_there(statistic, rows, weight, drawn)] = 1.0
@@ -67,7 +71,9 @@ def weighted(
     by_noise = (np.where(np.isfinite(moved), moved, 0.0) ** 2).mean(axis=0)
     rest = np.zeros(len(centre)) if sampling is None else sampling
     if cells:
-        rest = rest + unknown_variance(statistic, statistic.columns, rows, known, weight, rng)
+        rest = rest + unknown_variance(
+            partial(statistic, near=centre), statistic.columns, rows, known, weight, rng
+        )
     variance = by_noise + rest
     width = _student(level, DRAWS - 1)
     half = np.where(variance > 0, width * np.sqrt(variance), np.nan)
@@ -87,7 +93,7 @@ def weighted(
             ends = [below.interval(*one) for one in zip(beyond, width * np.sqrt(spread), strict=True)]
             low, high = np.array(ends).T
             centre = np.clip(centre, low, high)
-    return Interval(centre, low, high, undefined, _few_of_outcome(statistic, rows, weight, drawn))
+    return Interval(centre, low, high, undefined, few=False)
 
 
 def _by_quotient(
@@ -132,10 +138,8 @@ def _few_of_outcome(statistic: Statistic, rows: Drawn, weight: Floats, drawn: Se
     query = statistic.query
     if query.kind != "logistic":
         return False
-    constant = replace(statistic, query=replace(query, of=query.of[:1], terms=()))
-    odds = constant.prepared(rows.table.codes)
-    part = np.array([1 / (1 + np.exp(-float(odds(own)[0]))) for own in (weight, *drawn)])
-    rarer = np.nan_to_num(np.minimum(part, 1 - part))  # none of them, or all, have no log-odds
+    part = np.array([statistic.part(rows.table.codes, own) for own in (weight, *drawn)])
+    rarer = np.minimum(part, 1 - part)
     return bool(rarer[0] <= FEWEST_OF_OUTCOME * rarer[1:].std())
 
 
