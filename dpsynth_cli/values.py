@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ def numbers_of(codes: NDArray[Any], column: Column) -> NDArray[Any]:
     return int(column.lower) + codes.astype(np.int64) * column.unit
 
 
+@cache
+def _step_and_digits(lower: float, upper: float) -> tuple[Fraction, int | None]:
+    """How far codes are apart, and with how many digits at least four numbers are in each; None if with none."""
+    span = upper - lower
+    step = Fraction(span) / GRID if 0 < span < math.inf else Fraction(0)
+    return step, next((d for d in range(-TENS, TENS + 1) if 4 * Fraction(10) ** -d <= step), None)
+
+
 def _roundest(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.float64]:
     """A number of few digits among those that have the code, the fewest if these are at least two less; the
     middle where floats are too coarse for it. So 0 and 12.3 come out as such, if they were found.
@@ -39,8 +48,7 @@ def _roundest(codes: NDArray[Any], lower: float, upper: float) -> NDArray[np.flo
     [0.0, 0.4999999992, 0.5, 0.3]
     """
     span = upper - lower
-    step = Fraction(span) / GRID if 0 < span < math.inf else Fraction(0)
-    digits = next((d for d in range(-TENS, TENS + 1) if 4 * Fraction(10) ** -d <= step), None)
+    step, digits = _step_and_digits(lower, upper)
     if digits is None or max(abs(lower), abs(upper)) * 10.0**digits > 2**50:
         return _middles(codes, lower, upper)
     ten = 10.0 ** abs(digits)

@@ -75,9 +75,13 @@ def never_negative(features: Any, sums: Floats, variances: Floats, start: Floats
         return float(weight @ weight) / free / 2 - float(sums @ prices - variances @ prices**2 / 2), weight
 
     left, weight = weighed(prices)
+    there, together = np.zeros(len(start), bool), np.zeros((len(sums), len(sums)))
     for _ in range(STEPS):
         slope = features.T @ weight - sums + variances * prices
-        curved = free * products(features[weight > 0])
+        come, gone = ~there & (weight > 0), there & (weight <= 0)  # few, but at first
+        together += products(features[come]) - products(features[gone])
+        there = weight > 0
+        curved = free * together
         curved[np.diag_indices_from(curved)] += variances
         step = cho_solve(cho_factor(curved), -slope)
         gain = -float(slope @ step)

@@ -21,7 +21,7 @@ def sampling_variance(statistic: Statistic, released: Drawn, rng: np.random.Gene
     drawn again with replacement."""
     rows = len(released.table)
     scale = released.scale
-    answer = statistic.prepared(released.table.codes)
+    answer = statistic.prepared(released.table.codes, near=numbers(statistic, released))
     found = np.stack(
         [answer(np.asarray(rng.poisson(1.0, rows) * scale, np.float64)) for _ in range(RESAMPLES)]
     )
