@@ -34,7 +34,7 @@ def numbers_of(codes: NDArray[Any], column: Column) -> NDArray[Any]:
 
 @cache
 def _step_and_digits(lower: float, upper: float) -> tuple[Fraction, int | None]:
-    """How far codes are apart, and with how many digits at least four numbers are in each; None if with none."""
+    """How far codes are apart, and with how many digits each has four numbers; None if with none."""
     span = upper - lower
     step = Fraction(span) / GRID if 0 < span < math.inf else Fraction(0)
     return step, next((d for d in range(-TENS, TENS + 1) if 4 * Fraction(10) ** -d <= step), None)

@@ -2,7 +2,8 @@
 
     language     the text of a query: mean(income) by sex, income ~ age + sex
     statistics   a query on a table: one number a group or coefficient
-    groups       values of columns that may be groups, and names in backquotes
+    checks       whether a query can be asked of the columns, and what to write instead
+    groups       values of columns of numbers that may be groups
     quantiles    weighted quantiles of groups
     regression   least squares and logistic regressions, weighted
     tables       the counts that the transcript has, each with its noise

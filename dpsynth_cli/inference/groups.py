@@ -1,15 +1,11 @@
-"""What the columns of a query can be: values of groups, and names as they are written."""
+"""Columns of numbers that may be groups: their values, as they are written."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Iterable
 
 import numpy as np
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.questions import Floats
-from dpsynth_cli.relations.nodes import Expression, names
 from dpsynth_cli.values import numbers_of
 
 WIDEST = 200  # values of a column of numbers that may be groups
@@ -29,13 +25,3 @@ def few_values(column: Column) -> Floats | None:
 def label_of(value: float | int) -> str:
     """A number in the fewest digits that are this number."""
     return np.format_float_positional(value, trim="-") if isinstance(value, float) else str(int(value))
-
-
-def backquotes(expression: Expression, columns: Iterable[str]) -> str:
-    """What to write, where an expression has the first word of a name that is not one word."""
-    words = {name.name for name in names(expression)}
-    for column in columns:
-        parts = re.findall(r"\w+", column)
-        if len(parts) > 1 and parts[0] in words:
-            return f"A name that is not one word stands in backquotes: `{column.replace('`', '``')}`"
-    return ""

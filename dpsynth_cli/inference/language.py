@@ -14,13 +14,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
+from itertools import pairwise
 
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.relations.language import LONGEST, NotAnExpression, parse, tokens
 from dpsynth_cli.relations.nodes import Call, Chain, Expression, Literal, Name, names
 
 ARGUMENTS = {"count": 0, "share": 1, "mean": 1, "sum": 1, "sd": 1, "median": 1, "quantile": 2, "corr": 2}
+ALSO = {  # what others call them
+    "average": "mean", "avg": "mean", "std": "sd", "stdev": "sd", "var": "sd", "variance": "sd",
+    "cor": "corr", "percentile": "quantile", "proportion": "share", "prop": "share", "n": "count",
+    "total": "sum",
+}  # fmt: skip
 REGRESSIONS = ("linear", "logistic")
 EXAMPLES = 'Queries look like "mean(income) by sex", "count() by sex, education" or "income ~ age + sex".'
 _LOGISTIC = re.compile(r"\s*logistic\s*:")
@@ -117,12 +124,19 @@ def _parsed(text: str, start: int) -> Expression:
 def _call(text: str) -> _Parts:
     found = tokens(text)
     split = next((token for token in found if token[:2] == ("word", "by")), None)
+    for before, token in pairwise(found):
+        if token[:2] == ("word", "where") and (before.text == ")" or before.kind in ("word", "quoted")):
+            raise NotAnExpression(
+                token.at, f"a condition is an option: --where {text[token.at + 5 :].strip()!r}"
+            )
     call = parse(text if split is None else text[: split.at])
     if not isinstance(call, Call) or call.function not in ARGUMENTS:
-        raise NotAnExpression(0, f"it begins with one of {', '.join(ARGUMENTS)}, or it is a formula with ~")
+        begins = f"it begins with one of {', '.join(ARGUMENTS)}, or it is a formula with ~"
+        raise NotAnExpression(0, begins + (_near(call.function) if isinstance(call, Call) else ""))
     kind, of = call.function, call.arguments
     if len(of) != ARGUMENTS[kind]:
-        raise NotAnExpression(call.at, f"{kind} takes {_arguments(ARGUMENTS[kind])}")
+        groups = f"; groups stand behind by: count() by {found[2].text}" if kind == "count" else ""
+        raise NotAnExpression(call.at, f"{kind} takes {_arguments(ARGUMENTS[kind])}{groups}")
     level = Fraction(1, 2)
     if kind == "quantile":
         given = of[1].value if isinstance(of[1], Literal) else None
@@ -133,6 +147,13 @@ def _call(text: str) -> _Parts:
         raise NotAnExpression(of[0].at, "share takes a column")
     by = () if split is None else tuple(_columns(text, split.at + 2))
     return ("quantile" if kind == "median" else kind), of, by, level
+
+
+def _near(function: str) -> str:
+    """What an unknown statistic may be called here."""
+    known = list(ARGUMENTS)
+    near = [ALSO.get(function.lower()), *get_close_matches(function.lower(), known, n=1)]
+    return next((f" (did you mean {name}?)" for name in near if name), "")
 
 
 def _arguments(count: int) -> str:
@@ -151,5 +172,6 @@ def _columns(text: str, start: int) -> Iterator[str]:
         if after.text != ",":
             raise NotAnExpression(
                 start + after.at,
-                "columns are separated by commas; a name that is not one word stands in backquotes",
+                "columns are separated by commas; a name that is not one word stands in backquotes, and a "
+                "condition in --where",
             )

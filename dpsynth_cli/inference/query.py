@@ -32,7 +32,6 @@ from dpsynth_cli.spec.spec import Spec
 CUT = "the condition takes parts of cells: anything from none to all of their rows"
 NARROW = "no interval: the condition takes parts of cells, and which of their rows was not counted"
 MAY_BE_NONE = "no interval: there may be no such rows"
-FEW = "no interval: one of the two outcomes has too few rows for log-odds with this noise"
 NO_ROWS = "no interval: no released row stands for such rows"
 CERTAIN = "certain: what is declared leaves nothing else"
 ANYTHING = "no interval: with this noise it can be anything"
@@ -116,8 +115,9 @@ class Published:
         answers = []
         for k, key in enumerate(statistic.keys):
             centre, low, high = (float(ends[k]) for ends in (found.centre, found.low, found.high))
-            said = NARROW if inside[k] else MAY_BE_NONE if found.undefined[k] > UNDEFINED else ""
-            said = said or (FEW if found.few else "")
+            said = (
+                NARROW if inside[k] else found.why or (MAY_BE_NONE if found.undefined[k] > UNDEFINED else "")
+            )
             if by_cells:
                 said = said or joined_with_others(statistic, key, self.known)
             if cells is not None and cells[k].none:

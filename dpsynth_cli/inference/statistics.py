@@ -18,21 +18,20 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.errors import UsageError
-from dpsynth_cli.inference.groups import WIDEST, backquotes, few_values, label_of
+from dpsynth_cli.inference.checks import check, facts_of
+from dpsynth_cli.inference.groups import WIDEST, few_values, label_of
 from dpsynth_cli.inference.language import REGRESSIONS, Query
 from dpsynth_cli.inference.quantiles import quantiles
 from dpsynth_cli.inference.regression import distinct, least_squares, logistic
 from dpsynth_cli.questions import Floats, Ints
 from dpsynth_cli.relations.arrays import Values, of_codes
 from dpsynth_cli.relations.facts import Typing
-from dpsynth_cli.relations.kinds import NUMBERS, Facts
-from dpsynth_cli.relations.language import NotAnExpression
+from dpsynth_cli.relations.kinds import Facts
 from dpsynth_cli.relations.nodes import Expression, Name
 from dpsynth_cli.relations.relations import Relations, declared_facts
 from dpsynth_cli.relations.values import evaluate
 
 MOST_GROUPS = 10_000
-CALLED = {"quantile": "a quantile", "linear": "a linear regression", "logistic": "a logistic regression"}
 
 Codes: TypeAlias = Mapping[str, NDArray[Any]]
 Key: TypeAlias = tuple[tuple[str, str | None], ...]  # columns and labels; None is missing
@@ -66,13 +65,7 @@ class Statistic:
         query = self.query
         for name in (*query.by, *([] if query.kind != "share" else [query.named[0]])):
             self.labels(name)
-        if query.where is not None:
-            facts = self._facts(query.where, "--where")
-            if facts.kind not in ("boolean", "nothing"):
-                raise UsageError(f"--where is {facts.in_words}; it must be true or false.", "")
-        if query.kind not in ("count", "share"):
-            for place, part in enumerate(query.of):
-                self._check(part, place)
+        check(query, self.typing)
         if len(self._all_groups) > MOST_GROUPS:
             raise UsageError(
                 f"the query has {len(self._all_groups):,} groups; at most {MOST_GROUPS:,} are answered.", ""
@@ -151,9 +144,12 @@ class Statistic:
         if self.query.kind == "logistic":
             rows, outcomes, place = distinct(self._design(used), self._outcome(used))
             many = len(outcomes)
-            return lambda weight: logistic(
-                rows, outcomes, np.bincount(place, used.weight(weight), many), near
-            )
+
+            def fitted(weight: Floats | None) -> Floats:
+                own = np.asarray(np.bincount(place, used.weight(weight), many), np.float64)
+                return logistic(rows, outcomes, own, near)
+
+            return fitted
         return lambda weight: self._grouped(used.group, used.numbers, used.weight(weight))
 
     def linear(self, codes: Codes) -> tuple[Floats, Floats | None] | None:
@@ -256,26 +252,7 @@ class Statistic:
         return np.where(values.missing, len(labels) - 1, found)
 
     def _facts(self, expression: Expression, called: str) -> Facts:
-        try:
-            return self.typing(expression)
-        except NotAnExpression as mistake:
-            hint = backquotes(expression, self.typing.columns)
-            raise UsageError(f"{called}: {mistake.problem}.", "", hint) from None
-
-    def _check(self, part: Expression, place: int) -> None:
-        """Numbers where numbers are needed; a logistic outcome has two values."""
-        facts, kind = self._facts(part, "the query"), self.query.kind
-        if kind == "logistic" and place == 0:
-            if facts.kind == "boolean" or (facts.kind == "text" and len(facts.labels) == 2):
-                return
-            said = "the outcome of a logistic regression has two values."
-            raise UsageError(said, "", "Write a comparison, such as x > 3.")
-        indicators = kind in REGRESSIONS and place > 0 and facts.kind == "text"
-        if facts.kind not in (*NUMBERS, "boolean", "nothing") and not indicators:
-            what = part.name if isinstance(part, Name) else "this"
-            said = f"{CALLED.get(kind, kind)} needs numbers, and {what} is {facts.in_words}."
-            text = kind == "mean" and facts.kind == "text"
-            raise UsageError(said, "", f"share({what}) has the part of each category." if text else "")
+        return facts_of(expression, called, self.typing)
 
     @cached_property
     def _terms(self) -> list[str]:

@@ -25,6 +25,8 @@ from dpsynth_cli.inference.unknown import DRAWS, unknown_variance
 from dpsynth_cli.questions import Floats
 
 Bools: TypeAlias = NDArray[np.bool_]
+FEW = "no interval: one of the two outcomes has too few rows for log-odds with this noise"
+CONSTANT = "no interval: a column may have one value alone, but for noise"
 NOISES = 64  # times that other noise is drawn
 FEWEST = 3  # standard deviations of noise that the rows of a group must have
 FEWEST_OF_OUTCOME = 10  # and those of the rarer outcome of a logistic regression
@@ -32,14 +34,14 @@ FEWEST_OF_OUTCOME = 10  # and those of the rarer outcome of a logistic regressio
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The numbers of a statistic, their intervals, in which part of draws there is no number, and whether an
-    outcome has too few rows for log-odds."""
+    """The numbers of a statistic, their intervals, in which part of draws there is no number, and why none of
+    them has an interval, if so."""
 
     centre: Floats
     low: Floats
     high: Floats
     undefined: Floats
-    few: bool
+    why: str = ""
 
 
 def weighted(
@@ -59,15 +61,14 @@ def weighted(
     own, codes = Calibration.about(statistic.columns, rows, known), rows.table.codes
     weight, drawn = own.weights(), [own.weights(rng) for _ in range(NOISES)]
     centre = statistic(codes, weight)
-    if _few_of_outcome(statistic, rows, weight, drawn):
+    few = _few_of_outcome(statistic, rows, weight, drawn)
+    if few or _hardly_spread(statistic, rows, weight, drawn):
         none = np.full(len(centre), np.nan)
-        return Interval(centre, none, none, none, few=True)
+        return Interval(centre, none, none, none, FEW if few else CONSTANT)
     answer = statistic.prepared(codes, near=centre)
     moved = np.stack([answer(other) for other in drawn]) - centre
     undefined = 1 - np.isfinite(moved).mean(axis=0)
     undefined[_hardly_there(statistic, rows, weight, drawn)] = 1.0
-    if _hardly_spread(statistic, rows, weight, drawn):
-        undefined[:] = 1.0
     by_noise = (np.where(np.isfinite(moved), moved, 0.0) ** 2).mean(axis=0)
     rest = np.zeros(len(centre)) if sampling is None else sampling
     if cells:
@@ -93,7 +94,7 @@ def weighted(
             ends = [below.interval(*one) for one in zip(beyond, width * np.sqrt(spread), strict=True)]
             low, high = np.array(ends).T
             centre = np.clip(centre, low, high)
-    return Interval(centre, low, high, undefined, few=False)
+    return Interval(centre, low, high, undefined)
 
 
 def _by_quotient(

@@ -30,6 +30,12 @@ def test_calls_groups_and_formulas_are_read():
     [
         ("", "at character 1: a column, a number, a text in quotes or ( must be here; it ends"),
         ("average(pay)", "at character 1: it begins with one of count, share"),
+        ("average(pay)", "or it is a formula with ~ (did you mean mean?)"),
+        ("meen(pay)", "(did you mean mean?)"),
+        ("COUNT()", "(did you mean count?)"),
+        ("count(sex)", "count takes nothing; groups stand behind by: count() by sex"),
+        ("mean(pay) where age > 3", "at character 11: a condition is an option: --where 'age > 3'"),
+        ("count() by sex where age > 3", "a condition is an option: --where 'age > 3'"),
         ("mean(pay, age)", "at character 1: mean takes one argument"),
         ("quantile(pay, 2)", "at character 15: the second argument of quantile is a number between 0 and 1"),
         ("quantile(pay, true)", "the second argument of quantile"),

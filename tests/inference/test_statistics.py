@@ -124,6 +124,24 @@ def test_a_refusal_names_the_column(text, problem):
     assert problem in refused.value.happened
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "hint"),
+    [
+        ("median(seen)", None, "year(seen) is a number."),
+        ("sex ~ age", None, "Of two categories: logistic: sex ~ age"),
+        ("mean(sex)", None, "share(sex) has the part of each category."),
+        ("count()", "sex == m", "A category stands in quotes: 'm'"),
+        ("count()", "sex == 'x' and age > 30", "sex has 'f', 'm'."),
+        ("count()", 'level in ["none"]', "level has 'low', 'mid', 'high'."),
+        ("age ~ sex + age", None, "Leave it out of these."),
+    ],
+)
+def test_a_refusal_says_what_to_write(text, where, hint):
+    with pytest.raises(UsageError) as refused:
+        statistic(text, DAYS if "seen" in text else SPEC, where)
+    assert refused.value.next_step == hint
+
+
 def test_a_name_that_needs_backquotes_is_named_with_them():
     for text, where in (("mean(hours-per-week)", None), ("count()", "hours-per-week > 40")):
         with pytest.raises(UsageError) as refused:
