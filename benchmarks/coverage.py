@@ -65,7 +65,7 @@ MECHANISMS = ("marginals", "pmm", "psmm", "lowdim", "joint", "factor", "microagg
 OF_FEW = ("pmm", "psmm")  # columns
 WHOLE = 200_000  # rows of the simulated population
 FIRST = 100_000  # the first seed
-COMPARED = 6  # the first releases of each kind are asked how wide an interval real rows give
+COMPARED = 4  # the first releases of each kind are asked how wide an interval real rows give
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -171,7 +171,7 @@ def published(path: Path, seed: int = 0, progress: Progress = no_progress) -> Pu
     spec, outcome = replay(transcript, progress)
     if spec.tables is not None:
         raise UsageError(
-            "this release has several tables, and questions are answered about one.",
+            "this release has several tables; queries and replicates are about one.",
             "",
             "Count in the synthetic tables; intervals of such releases are not known yet.",
         )

@@ -172,6 +172,11 @@ def test_a_snapshot_of_a_stream_is_queried_as_a_release_is(dpsynth, tmp_path, al
         assert mean["low"] < mean["estimate"] < mean["high"]
     else:
         assert "sparse counting" in asked.err + asked.out
+    made = dpsynth("replicates", "visits.transcript.arrow", "-m", 2, "-o", "r.csv", "--json")
+    assert made.code == code
+    if code == 0:
+        wards = [Path(name).read_text().count(",a\n") for name in made.json["files"]]
+        assert abs(sum(wards) / 2 - a["estimate"]) < 2 * (a["high"] - a["low"])
 
 
 def test_the_public_audit_says_what_was_measured(transcript):

@@ -370,7 +370,16 @@ def test_check_and_evaluate_say_it_in_words(dpsynth, census, tmp_path):
     assert "Tables that belong to it" in page
     assert dpsynth("record", "out/homes.audit.json").code == 0
     assert "All rows of all tables of one home" in (tmp_path / "out/census.registry.yaml").read_text()
-    assert "several tables" in dpsynth("query", "out/homes.transcript.arrow", "mean(rooms)").err
+    for asked in (
+        ("query", "out/homes.transcript.arrow", "mean(rooms)"),
+        ("replicates", "out/homes.transcript.arrow"),
+    ):
+        refused = dpsynth(*asked)
+        assert (refused.code, refused.err) == (
+            2,
+            "Error: this release has several tables; queries and replicates are about one.\n"
+            "Count in the synthetic tables; intervals of such releases are not known yet.\n",
+        )
 
 
 @pytest.mark.slow
