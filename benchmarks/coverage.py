@@ -6,8 +6,7 @@
 
 For each release a table is drawn from a population and released, and every query is answered from what is public.
 An interval (of 95 %) holds if the number of the table that was released is in it. Of --runs releases of each
-mechanism and epsilon the first --replicated have replicates, too, and --counts more are asked only what follows from
-counts. What was found is kept in a file after each release: run again, with more releases or after a stop, it goes
+mechanism and epsilon one of --every has replicates, too, and --counts more are asked only what follows from counts. What was found is kept in a file after each release: run again, with more releases or after a stop, it goes
 on. `make docs` writes the table from that file.
 
 Populations: `people` is one, each release has other rows of it; `varied` is another one for each release. Constants of
@@ -63,18 +62,18 @@ HEADING = "Coverage of intervals"
 RESULTS = Path(__file__).resolve().parent / "coverage.json"
 MECHANISMS = ("marginals", "pmm", "psmm", "lowdim", "joint", "factor", "microaggregation")
 OF_FEW = ("pmm", "psmm")  # columns
-WHOLE = 200_000  # rows of the simulated population
+WHOLE = 100_000  # rows of the simulated population
 FIRST = 100_000  # the first seed
-COMPARED = 4  # the first releases of each kind are asked how wide an interval real rows give
+COMPARED = 2  # the first releases of each kind are asked how wide an interval real rows give
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     releases(parser, runs=60, epsilon=(0.3, 1.0, 3.0))
     real_tables(parser)
     parser.add_argument("--mechanism", nargs="+", default=list(MECHANISMS))
-    parser.add_argument("--rows", type=int, default=3000, help="of each table; default: 3000")
-    parser.add_argument("--replicated", type=int, default=24, help="releases with replicates; default: 24")
-    parser.add_argument("--replicates", type=int, default=6, help="of each of them; default: 6")
+    parser.add_argument("--rows", type=int, default=2000, help="of each table; default: 2000")
+    parser.add_argument("--every", type=int, default=3, help="one of so many has replicates; default: 3")
+    parser.add_argument("--replicates", type=int, default=5, help="of each of them; default: 5")
     parser.add_argument("--counts", type=int, default=0, help="more releases for counts alone; default: 0")
     parser.add_argument("--population", nargs="+", default=["people", "varied"], help="also adult and HI")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file; default: coverage.json here")
@@ -101,7 +100,9 @@ def covered(spec: Spec, whole: Population, given: argparse.Namespace, run: int) 
     release = simulated(spec, real_rows, rng)
     shown = Published(spec, release.outcome, release.known(), release.seed, run)
     known, found = {column.name for column in spec.domain}, list[Held]()
-    replicates = list(_replicate_rows(shown, given.replicates)) if run < given.replicated else []
+    replicates = (
+        list(_replicate_rows(shown, given.replicates)) if run < given.runs and run % given.every == 0 else []
+    )
     for name, query in whole.parsed.items():
         if not set(query.named) <= known:
             continue

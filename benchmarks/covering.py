@@ -17,7 +17,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 QUERY, REPLICATES, MARKED = "query", "replicates", "marked"
 Z = 1.96
-AIM = 93.0, 97.0
+AIM = 93.0, 97.0  # percent; of what is not measured the least alone
+SOURCES = {"measured": ("measured", "declared"), "model": ("model",)}
 
 
 @dataclass(frozen=True)
@@ -155,38 +156,40 @@ def code() -> str:
 
 
 def table(results: Results, kinds: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """A line for each mechanism, kind of statistic and source: what query and replicates hold at each epsilon."""
-    cells = list(results.cells.values())
-    order = {
-        name: place for place, name in enumerate(dict.fromkeys(name.split()[0] for name in results.done))
-    }
-    groups = dict.fromkeys((one.mechanism, kinds.get(one.statistic, one.statistic)) for one in cells)
-    for mechanism, kind in sorted(groups, key=lambda group: order[group[0]]):
-        own = [
-            one
-            for one in cells
-            if (one.mechanism, kinds.get(one.statistic, one.statistic)) == (mechanism, kind)
-        ]
-        for source in ("measured", "declared", "model"):
+    """A line for each mechanism, kind of statistic and source: how often intervals of query and of replicates
+    hold at each epsilon."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for one in results.cells.values():
+        groups.setdefault((one.mechanism, kinds.get(one.statistic, one.statistic)), []).append(one)
+    mechanisms = list(dict.fromkeys(name.split()[0] for name in results.done))
+    names = list(dict.fromkeys(kinds.values()))
+    for mechanism, kind in sorted(groups, key=lambda one: (mechanisms.index(one[0]), names.index(one[1]))):
+        own = groups[mechanism, kind]
+        there = [source for source in SOURCES if any(one.source in SOURCES[source] for one in own)]
+        for source in there or ["model"]:
             line = {"mechanism": f"`{mechanism}`", "statistic": kind, "from": source}
-            found = False
             for by in (QUERY, REPLICATES):
-                for epsilon in sorted({one.epsilon for one in cells}):
-                    here = [
-                        one for one in own if one.epsilon == epsilon and one.by == by and one.source == source
-                    ]
-                    line[f"{by} {epsilon:g}"] = in_words(share(here), source)
-                    found |= bool(here)
-            if found:
-                yield line
+                for epsilon in sorted({one.epsilon for one in results.cells.values()}):
+                    here = [one for one in own if (one.epsilon, one.by) == (epsilon, by)]
+                    said = in_words(share(one for one in here if one.source in SOURCES[source]), source)
+                    marks = _marked(here) if source == (there or ["model"])[-1] else ""
+                    line[f"{by}, {epsilon:g}"] = "; ".join(filter(None, (said, marks)))
+            yield line
+
+
+def _marked(cells: list[Cell]) -> str:
+    """Which part of the numbers has no interval."""
+    marked = sum(one.numbers for one in cells if one.source == MARKED)
+    part = marked / max(1, sum(one.numbers for one in cells))
+    return "marked" if part == 1 else f"{part:.0%} marked" if part >= 0.005 else ""
 
 
 def in_words(one: Share | None, source: str) -> str:
-    """The share that holds, of how many, the range that chance leaves, and the width; what is below the aim for
-    certain in bold."""
+    """The share that holds, the range that chance leaves, of how many, and the width; in bold what chance does not
+    explain."""
     if one is None:
         return ""
-    width = "" if math.isnan(one.width) else f" ×{one.width:.2g}"
-    low, high = AIM if source != "model" else (AIM[0], 100.0)
-    text = f"{one.held:.1f} ({one.low:.0f}–{one.high:.0f} of {one.numbers:,}){width}"
-    return f"**{text}**" if one.high < low or one.low > high else text
+    width = "" if math.isnan(one.width) else f", ×{one.width:.2g}"
+    low, high = AIM if source == "measured" else (AIM[0], 100.0)
+    text = f"{one.held:.1f} ({one.low:.0f}–{one.high:.0f} of {one.numbers:,})"
+    return (f"**{text}**" if one.high < low or one.low > high else text) + width

@@ -20,19 +20,17 @@ Codes = dict[str, np.ndarray]
 COLUMNS: dict[str, Any] = {
     "sex": {"type": "nominal", "categories": ["female", "male"]},
     "education": {"type": "ordinal", "categories": ["low", "mid", "high", "top"]},
-    "region": {"type": "nominal", "categories": ["north", "south", "east", "west", "islands"]},
     "age": {"type": "integer", "bounds": [18, 90]},
     "hours": {"type": "integer", "bounds": [0, 80]},
     "income": {"type": "continuous", "bounds": [0, 200000]},
-    "works": {"type": "boolean"},
 }
 FEW = ("sex", "age", "hours", "income")  # for mechanisms of few columns
 QUERIES = {
     "count": "count() by sex",
-    "counts of five categories": "count() by region",
+    "counts of four categories": "count() by education",
     "rows of a condition": "count() where age < 40",
     "cross-table": "count() by sex, education",
-    "shares in groups": "share(works) by education",
+    "shares in groups": "share(education) by sex",
     "mean": "mean(income)",
     "mean of whole numbers": "mean(age)",
     "standard deviation": "sd(income)",
@@ -44,15 +42,22 @@ QUERIES = {
     "means of two columns": "mean(income) by sex, education",
     "logistic regression": "logistic: hours > 38 ~ age + sex",
 }
-KINDS = {  # of the table in docs/inference.md; what is not here is a kind of its own
+KINDS = {  # of the table in docs/inference.md
     "count": "counts",
-    "counts of five categories": "counts",
+    "counts of four categories": "counts",
+    "cross-table": "counts",
+    "rows of a condition": "rows of a condition",
+    "shares in groups": "shares",
     "mean": "means",
     "mean of whole numbers": "means",
     "means of groups": "means of groups",
     "means of two columns": "means of groups",
+    "standard deviation": "standard deviation",
     "median": "quantiles",
     "upper decile": "quantiles",
+    "correlation": "correlation",
+    "linear regression": "linear regression",
+    "logistic regression": "logistic regression",
 }
 
 
@@ -132,21 +137,15 @@ def population(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     age = np.clip(18 + rng.gamma(4.0, 6.5, rows), 18, 90).astype(np.int64)
     draw = rng.normal(0, 1, rows) + 0.01 * (age - 44)
     education = np.digitize(draw, [-0.8, 0.4, 1.3])
-    region = rng.choice(5, rows, p=[0.35, 0.25, 0.2, 0.15, 0.05])
     hours = np.clip(36 + 3.5 * sex + rng.normal(0, 9, rows) - 0.004 * (age - 40) ** 2, 0, 80).astype(np.int64)
     log = 9.9 + 0.22 * sex + 0.18 * education + 0.012 * (age - 40) - 0.0004 * (age - 40) ** 2
     income = np.clip(np.exp(log + rng.normal(0, 0.5, rows)), 0, 199_999.9)
-    works = (rng.random(rows) < 1 / (1 + np.exp(-(0.8 + 0.5 * education - 0.03 * (age - 40))))).astype(
-        np.int64
-    )
     return {
         "sex": sex,
         "education": education,
-        "region": region,
         "age": age - 18,
         "hours": hours,
         "income": (income / 200_000 * 2**30).astype(np.int64),
-        "works": works,
     }
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -64,6 +65,16 @@ def section_keys(name: str) -> None:
     """The keys of a section of the spec, without a mechanism's own."""
     sections = {key.name: key.keys for key in DOCUMENT if isinstance(key, Section)} | {"mechanism": SHARED}
     _table(("key", "default", "what it is"), map(_key, sections[name]))
+
+
+def coverage() -> None:
+    """How often intervals held, from the file of `python -m benchmarks coverage`."""
+    sys.path.append(str(ROOT))
+    from benchmarks.covering import Results, table
+    from benchmarks.surveys import KINDS
+
+    lines = list(table(Results.at(ROOT / "benchmarks" / "coverage.json"), KINDS))
+    _table(tuple(lines[0]), (tuple(line.values()) for line in lines))
 
 
 def functions() -> None:
