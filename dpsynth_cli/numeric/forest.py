@@ -24,11 +24,14 @@ def spanning(scores: Mapping[Pair, float], d: int) -> list[Pair]:
     return links
 
 
-def rooted(links: Sequence[Pair], d: int) -> Order:
-    """Every attribute with its parent, parents first; the attribute with most links is a root.
+def rooted(links: Sequence[Pair], d: int, root: int | None = None) -> Order:
+    """Every attribute with its parent, parents first; the `root` stated comes first, else the attribute with
+    most links.
 
     >>> rooted([(0, 1), (1, 2)], 4)
     [(1, None), (0, 1), (2, 1), (3, None)]
+    >>> rooted([(0, 1), (1, 2)], 4, root=2)
+    [(2, None), (1, 2), (0, 1), (3, None)]
     """
     beside: list[list[int]] = [[] for _ in range(d)]
     for i, j in links:
@@ -36,12 +39,12 @@ def rooted(links: Sequence[Pair], d: int) -> Order:
         beside[j].append(i)
     order: Order = []
     seen: set[int] = set()
-    for root in sorted(range(d), key=lambda i: (-len(beside[i]), i)):
-        if root in seen:
+    for start in sorted(range(d), key=lambda i: (i != root, -len(beside[i]), i)):
+        if start in seen:
             continue
         first = len(order)
-        order.append((root, None))
-        seen.add(root)
+        order.append((start, None))
+        seen.add(start)
         while first < len(order):
             node = order[first][0]
             order += [(child, node) for child in beside[node] if child not in seen]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsynth_cli.mechanisms.joint.dead_ends import Bools, dead_ends, possible
 from dpsynth_cli.mechanisms.joint.feedback import Feedback
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.steps import Rows, Step, step_of
@@ -28,12 +28,14 @@ FUSED = 2**14  # numbers in a table of several factors, at most;
 ALL_FUSED = 2**22  # and times the factors of a model
 UNLIKELY = 1e-9  # a product of factors; less, and few rows are not moved there
 WIDE = 2**10  # cells; more, and rows are not moved between them
+LOST = 2**12  # rows of a batch that is drawn again
 
 
 class Chain:
     """Steps that were fitted to tables, on rows that were drawn on the way.
 
-    `expected` has the tables of the scopes asked for, as the rows' distributions say.
+    `expected` has the tables of the scopes asked for, as the rows' distributions say; `astray` how far the
+    rows are from the tables of each column with earlier ones, beyond chance.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Chain:
         self.at = {j: at for at, j in enumerate(self.order)}
         self.steps: list[Step] = []
         self.expected: dict[Scope, Floats] = {}
+        self._left = dead_ends(frame, tables, order)
         rows = Rows(frame, classes)
         own: dict[int, list[Table]] = {j: [] for j in self.order}
         for table in tables:
@@ -77,6 +80,7 @@ class Chain:
             self.steps.append(step)
             v = chosen(p, even(indices[::-1][:2] or [classes], rng))
             rows.cells[j] = self._finest(step, v, rows, rng)
+        self.astray = {j: sum(_astray(table, rows) for table in own[j]) for j in self.order}
 
     def feedback(self) -> list[Feedback]:
         """For each step, to draw many blocks with."""
@@ -103,7 +107,8 @@ class Chain:
         for step, own in zip(self.steps, feedback, strict=True):
             begin = own.products() if few else []
             indices = [rows.index(table.others, table.levels) for table in own.tables] or [classes]
-            never = [((~one).astype(np.float32), rows.cells[other]) for other, one in self._never(step)]
+            left = possible(self.frame, self._left[step.column], step.column, step.level, rows)
+            never = [(one.astype(np.float32), index) for one, index in (*self._allowed(step, rows), *left)]
             v = np.empty(len(classes), np.int64)
             turn = np.arange(len(classes)) % turns
             key = rows.index(step.factors[-1].others, step.factors[-1].levels) if step.linked else classes
@@ -124,14 +129,19 @@ class Chain:
         return max(columns, key=self.at.__getitem__)
 
     def _begin(self, step: Step, indices: Sequence[Ints], rows: Rows) -> Floats:
-        """The distributions by the link alone, or by the class; without what rules forbid."""
+        """The distributions by the link, or the class, without what rules or later columns forbid."""
         p = step.given().take(indices[-1] if step.linked else rows.classes, axis=0)
-        for other, never in self._never(step):
-            p *= ~never.take(rows.cells[other], axis=0)
-        return normalise(p)
+        for one, index in self._allowed(step, rows):
+            p *= one.take(index, axis=0)
+        p = normalise(p)
+        for one, index in possible(self.frame, self._left[step.column], step.column, step.level, rows):
+            p = normalise(p * one.take(index, axis=0), p)
+        return p
 
-    def _never(self, step: Step) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        return self.frame.forbidden(step.column, step.level, self.order[: self.at[step.column]])
+    def _allowed(self, step: Step, rows: Rows) -> Iterator[tuple[Bools, Ints]]:
+        """What rules leave of the column's cells, given those of earlier columns."""
+        for other, never in self.frame.forbidden(step.column, step.level, self.order[: self.at[step.column]]):
+            yield ~never, rows.cells[other]
 
     def _expected(self, scope: Scope, step: Step, p: Floats, rows: Rows) -> Floats:
         """A table whose last column this is, in rows of all classes."""
@@ -160,22 +170,48 @@ class Chain:
         if link is not None:
             level, masses = step.link_level, ladder.masses(step.link_level, self.frame.masses[step.column])
             tables = [(rows.index(link.others, link.levels), link.counts), (rows.classes, masses)]
-            v = _inside(link.group, v, tables, rng, few)
+            left = possible(self.frame, self._left[step.column], step.column, level, rows)
+            v = _inside(link.group, v, tables, rng, few, left)
         if level == ladder.top:
             return v
         return _inside(ladder.levels[level], v, [(rows.classes, self.frame.masses[step.column])], rng, few)
 
 
+def _astray(table: Table, rows: Rows) -> float:
+    """Total variation distance of rows from a table, less what it would be by chance."""
+    there = np.bincount(rows.index(table.columns, table.levels), minlength=table.counts.size)
+    due = table.counts.ravel() * (len(rows.classes) / max(float(table.counts.sum()), 1e-9))
+    chance = (2 / np.pi) ** 0.5 * np.sqrt(due)
+    return max(0.0, float((np.abs(there - due) - chance).sum()) / (2 * len(rows.classes)))
+
+
 def _inside(
-    group: Ints, v: Ints, tables: Sequence[tuple[Ints, Floats]], rng: np.random.Generator, few: bool
+    group: Ints,
+    v: Ints,
+    tables: Sequence[tuple[Ints, Floats]],
+    rng: np.random.Generator,
+    few: bool,
+    left: Sequence[tuple[Bools, Ints]] = (),
 ) -> Ints:
     """A finer cell for each row inside its cell, by the first of these tables, each with the row's place in
-    it; where rows are few, as near to all of them as can be."""
+    it, and among those that are `left`; where rows are few, as near to all of them as can be."""
     index, weights = tables[0]
     found = within(weights, index, group, v, rng)
+    lost = (
+        np.flatnonzero(~np.logical_and.reduce([one[row, found] for one, row in left], axis=0)) if left else []
+    )
+    for at in range(0, len(lost), LOST):
+        some = lost[at : at + LOST]
+        p = weights.take(index[some], axis=0) * (group == v[some, None])
+        for one, row in left:
+            p *= one.take(row[some], axis=0)
+        ends = p.any(axis=1)  # the others have no way out
+        found[some[ends]] = chosen(p[ends], rng.random(int(ends.sum())))
     if not few or len(group) > WIDE:
         return found
     allowed = (group == v[:, None]) & (weights > 0).take(index, axis=0)
+    for one, row in left:
+        allowed &= one.take(row, axis=0)
     allowed[np.arange(len(v)), found] = True
     targets = [Target(index, np.arange(len(group)), counts) for index, counts in tables]
     return settled(found, targets, allowed, rng)

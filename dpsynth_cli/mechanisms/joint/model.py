@@ -1,6 +1,8 @@
 """All that was counted, and the chain that is fitted to it: links first, then pairs, then larger tables.
 
-Each kind is drawn towards what the model of the kinds before it expects.
+Each kind is drawn towards what the model of the kinds before it expects. What columns that are drawn early have
+to do with each other in fine cells is lost where it follows only from a column that is drawn late: where rows are
+far from the tables of a column, the chain is made again with that column first.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from dpsynth_cli.questions import Ints
 ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root, for more than 20 columns;
 ROUGH = 0.5  # of them where it is only asked what it expects
 LEAST_ROWS = 2**12
+TRIES = 2  # of another root, the column whose tables the rows are furthest from,
+ASTRAY = 0.1  # if that is more, in all of its tables together
 ROUNDS = 2  # in which rows are drawn again where each is given the one before it
 SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
 
@@ -60,7 +64,15 @@ class Evidence:
         if self.siblings is not None and self.siblings.before:
             for _ in range(rounds):
                 self.siblings.draw_again(self._chain(tables, links, rng, ()), rng)
-        return self._chain(tables, links, rng, wanted), tables
+        chain, tried = self._chain(tables, links, rng, wanted), set[int]()
+        for _ in range(TRIES if self.siblings is None else 0):
+            root = max(chain.astray, key=lambda j: chain.astray[j])
+            if chain.astray[root] < ASTRAY or root in tried:
+                break
+            tried.add(root)
+            other = self._chain(tables, links, rng, wanted, root)
+            chain = min(chain, other, key=lambda one: sum(one.astray.values()))
+        return chain, tables
 
     def _chain(
         self,
@@ -68,6 +80,7 @@ class Evidence:
         links: Sequence[Table],
         rng: np.random.Generator,
         wanted: Sequence[Scope],
+        root: int | None = None,
     ) -> Chain:
         d = len(self.frame.ladders)
         pairs = {(link.columns[0], link.columns[1]): link for link in links}
@@ -77,7 +90,7 @@ class Evidence:
             return Chain(self.frame, tables, order, classes, rng, wanted, self.siblings.known)
         order = [
             (j, None if parent is None else pairs[min(j, parent), max(j, parent)])
-            for j, parent in rooted(list(pairs), d)
+            for j, parent in rooted(list(pairs), d, root)
         ]
         most = ROWS * min(1.0, (20 / d) ** 0.5) * (ROUGH if wanted else 1)
         rows = max(LEAST_ROWS, int(min(most, 8 * float(self.frame.totals.sum()))))

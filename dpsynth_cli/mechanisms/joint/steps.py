@@ -70,10 +70,11 @@ class Rows:
         """The number of each row's cell in a table of these columns: the class first."""
         index = self.classes
         for i, level in zip(columns, levels, strict=True):
-            index = index * self._frame.ladders[i].size(level) + self._cell(i, level)
+            index = index * self._frame.ladders[i].size(level) + self.cell(i, level)
         return index
 
-    def _cell(self, i: int, level: int) -> Ints:
+    def cell(self, i: int, level: int) -> Ints:
+        """The cell of each row in a column at a level."""
         if (i, level) not in self._known:
             self._known[i, level] = self._frame.ladders[i].levels[level].take(self.cells[i])
         return self._known[i, level]
