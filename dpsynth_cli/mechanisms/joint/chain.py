@@ -177,6 +177,14 @@ class Chain:
         return _inside(ladder.levels[level], v, [(rows.classes, self.frame.masses[step.column])], rng, few)
 
 
+def _lost(cells: Ints, left: Sequence[tuple[Bools, Ints]]) -> Ints:
+    """The rows whose cell is not among those that are left."""
+    there = np.ones(len(cells), bool)
+    for one, row in left:
+        there &= one[row, cells]
+    return np.flatnonzero(~there)
+
+
 def _astray(table: Table, rows: Rows) -> float:
     """Total variation distance of rows from a table, less what it would be by chance."""
     there = np.bincount(rows.index(table.columns, table.levels), minlength=table.counts.size)
@@ -197,9 +205,7 @@ def _inside(
     it, and among those that are `left`; where rows are few, as near to all of them as can be."""
     index, weights = tables[0]
     found = within(weights, index, group, v, rng)
-    lost = (
-        np.flatnonzero(~np.logical_and.reduce([one[row, found] for one, row in left], axis=0)) if left else []
-    )
+    lost = _lost(found, left)
     for at in range(0, len(lost), LOST):
         some = lost[at : at + LOST]
         p = weights.take(index[some], axis=0) * (group == v[some, None])

@@ -1,8 +1,8 @@
 """All that was counted, and the chain that is fitted to it: links first, then pairs, then larger tables.
 
-Each kind is drawn towards what the model of the kinds before it expects. What columns that are drawn early have
-to do with each other in fine cells is lost where it follows only from a column that is drawn late: where rows are
-far from the tables of a column, the chain is made again with that column first.
+Each kind is drawn towards what the model of the kinds before it expects. What early columns have to do with
+each other in fine cells is lost where it follows only from a late one: where rows are far from the tables of
+a column, the chain is made again with that column first.
 """
 
 from __future__ import annotations
