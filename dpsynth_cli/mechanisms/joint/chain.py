@@ -166,15 +166,17 @@ class Chain:
 
     def _finest(self, step: Step, v: Ints, rows: Rows, rng: np.random.Generator, few: bool = False) -> Ints:
         """The finest cell of each row inside its cell, given the link."""
-        ladder, level, link = self.frame.ladders[step.column], step.level, step.link
+        j, level, link = step.column, step.level, step.link
+        ladder, left = self.frame.ladders[j], self._left[j]
         if link is not None:
-            level, masses = step.link_level, ladder.masses(step.link_level, self.frame.masses[step.column])
+            masses = ladder.masses(step.link_level, self.frame.masses[j])
             tables = [(rows.index(link.others, link.levels), link.counts), (rows.classes, masses)]
-            left = possible(self.frame, self._left[step.column], step.column, level, rows)
-            v = _inside(link.group, v, tables, rng, few, left)
+            more = possible(self.frame, left, j, step.link_level, rows, above=level)
+            v, level = _inside(link.group, v, tables, rng, few, more), step.link_level
         if level == ladder.top:
             return v
-        return _inside(ladder.levels[level], v, [(rows.classes, self.frame.masses[step.column])], rng, few)
+        more = possible(self.frame, left, j, ladder.top, rows, above=level)
+        return _inside(ladder.levels[level], v, [(rows.classes, self.frame.masses[j])], rng, few, more)
 
 
 def _lost(cells: Ints, left: Sequence[tuple[Bools, Ints]]) -> Ints:

@@ -36,10 +36,10 @@ class Support:
         ladder = frame.ladders[column]
         if level >= self.level:
             return self.there[:, ladder.between(level, self.level)]
-        found = np.zeros((len(self.there), ladder.size(level)), bool)
-        for fine, coarse in enumerate(ladder.between(self.level, level)):
-            found[:, coarse] |= self.there[:, fine]
-        return found
+        coarser = ladder.between(self.level, level)
+        order = np.argsort(coarser, kind="stable")
+        starts = np.searchsorted(coarser[order], np.arange(ladder.size(level)))
+        return np.asarray(np.logical_or.reduceat(self.there[:, order], starts, axis=1))
 
 
 def dead_ends(
@@ -65,17 +65,35 @@ def dead_ends(
             if not there.all():
                 one, two = (first, second) if at[first.other] < at[second.other] else (second, first)
                 there = there if one is first else there.T
-                found[two.other].append(Support(one.other, one.other_level, two.other_level, there))
+                _add(
+                    frame,
+                    found[two.other],
+                    two.other,
+                    Support(one.other, one.other_level, two.other_level, there),
+                )
     return found
 
 
+def _add(frame: Frame, found: list[Support], column: int, new: Support) -> None:
+    """One more, joined with what is known of the same cells of the other column."""
+    for at, old in enumerate(found):
+        if (old.other, old.other_level) == (new.other, new.other_level):
+            level = max(old.level, new.level)
+            there = old.at(frame, column, level) & new.at(frame, column, level)
+            found[at] = Support(old.other, old.other_level, level, there)
+            return
+    found.append(new)
+
+
 def possible(
-    frame: Frame, supports: Sequence[Support], column: int, level: int, rows: Rows
+    frame: Frame, supports: Sequence[Support], column: int, level: int, rows: Rows, above: int = -1
 ) -> list[tuple[Bools, Ints]]:
-    """Tables of which cells of the column there are, and the cell of each row in them."""
+    """Tables of which cells of the column there are at a level, and the cell of each row in them; of what is
+    told only in finer cells than those of the level `above`."""
     return [
-        (support.at(frame, column, level), rows.cell(support.other, support.other_level))
-        for support in supports
+        (one.at(frame, column, level), rows.cell(one.other, one.other_level))
+        for one in supports
+        if one.level > above
     ]
 
 

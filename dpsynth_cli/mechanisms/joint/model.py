@@ -24,7 +24,7 @@ ROWS = 2**15  # that a model is fitted on: fewer for small tables and, by a root
 ROUGH = 0.5  # of them where it is only asked what it expects
 LEAST_ROWS = 2**12
 TRIES = 2  # of another root, the column whose tables the rows are furthest from,
-ASTRAY = 0.1  # if that is more, in all of its tables together
+ASTRAY = 0.3  # if that is more, in all of its tables together
 ROUNDS = 2  # in which rows are drawn again where each is given the one before it
 SEED = 2**20 + 7  # of the rows a model is fitted on: they are part of the model, not of what is drawn from it
 
