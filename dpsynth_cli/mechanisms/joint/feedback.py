@@ -115,17 +115,18 @@ def _numbered(parts: Sequence[Ints]) -> Ints:
 
 def _margins(frame: Frame, step: Step) -> list[tuple[Ints, Ints]]:
     """Of the cells of all factors: the column alone; and, of tables of three columns and more, with one
-    other, for the first, the second and so on."""
+    other, for the first, the second and so on; each by class."""
     starts = np.cumsum([0, *[own.counts.size for own in step.factors]])
     alone: list[Ints] = []
     pairs: dict[int, list[tuple[Ints, Ints]]] = {}
     for at, factor in enumerate(step.factors):
         own = factor.counts.shape[1]
         sizes = [frame.ladders[i].size(level) for i, level in zip(factor.others, factor.levels, strict=True)]
-        _, *others, v = np.indices((len(step.start), *sizes, own)).reshape(len(sizes) + 2, -1)
-        alone.append(v)
-        for number, other in enumerate(others if len(others) > 1 else []):
-            pairs.setdefault(number, []).append((np.arange(starts[at], starts[at + 1]), other * own + v))
+        k, *others, v = np.indices((len(step.start), *sizes, own)).reshape(len(sizes) + 2, -1)
+        alone.append(k * own + v)
+        for number, (other, size) in enumerate(zip(others, sizes, strict=True) if len(others) > 1 else ()):
+            margin = (k * size + other) * own + v
+            pairs.setdefault(number, []).append((np.arange(starts[at], starts[at + 1]), margin))
     found = [(np.arange(starts[-1]), _numbered(alone))]
     for each in pairs.values():
         found.append((np.concatenate([cells for cells, _ in each]), _numbered([m for _, m in each])))

@@ -189,3 +189,33 @@ def test_an_excess_of_the_column_itself_is_not_corrected_in_its_tables():
     assert np.allclose(owed.correction(), 1.0)
     owed.add(np.array([90.0, 110.0, 110.0, 90.0]))
     assert (owed.correction() > 1).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4])
+def test_what_many_tables_by_class_have_in_common_is_corrected_once(classes):
+    """Twelve columns with tables of all pairs: corrected by each of them, drawing in turns would swing."""
+    rng, d = np.random.default_rng(0), 12
+    label = rng.integers(0, classes, ROWS)
+    hidden = (label + rng.integers(0, 3, ROWS)) % 6
+    codes = [np.where(rng.random(ROWS) < 0.5, (hidden + j) % 6, rng.integers(0, 6, ROWS)) for j in range(d)]
+    ladders, masses = [], []
+    for j, own in enumerate(codes):
+        mass = np.array([np.bincount(own[label == k], minlength=6) for k in range(classes)], float)
+        column = Column(f"x{j}", "ordinal", categories=tuple("uvwxyz"))
+        ladders.append(ladder(column, Marginal(np.arange(6), np.ones(6, np.int64), list(mass)), 512))
+        masses.append(mass)
+    tables = {}
+    for i in range(d):
+        for j in range(i + 1, d):
+            cells = np.ravel_multi_index((label, codes[i], codes[j]), (classes, 6, 6))
+            counts = np.bincount(cells, minlength=classes * 36).reshape(classes, 6, 6).astype(float)
+            tables[i, j] = Table((i, j), (ladders[i].top, ladders[j].top), counts)
+    order = [(0, None), *((j, tables[j - 1, j]) for j in range(1, d))]
+    frame = Frame(ladders, masses, [own.top for own in ladders])
+    chain = Chain(frame, [*tables.values()], order, np.repeat(np.arange(classes), 8192 // classes), rng)
+    rows = np.repeat(np.arange(classes), 16384 // classes)
+    made = chain.draw(rows, chain.feedback(), rng, turns=16)
+    for j in range(d):
+        for k in range(classes):
+            there = np.bincount(made[j, rows == k], minlength=6) / np.sum(rows == k)
+            assert np.abs(there - masses[j][k] / masses[j][k].sum()).sum() / 2 < 0.02
