@@ -35,6 +35,7 @@ from dpsynth_cli.trusted.stream.epoch import Epoch
 from dpsynth_cli.trusted.stream.leaves import Leaves
 from dpsynth_cli.trusted.sums.tally import Tally
 from tests.simulator.machine import NAMES, Machine
+from tests.simulator.once import cheaper
 
 HOME, OUT = "/home", "/home/out"
 INPUT, LEDGER, MIRROR = f"{HOME}/people.csv", f"{HOME}/ledger.sqlite", f"{HOME}/mirror/copy.jsonl"
@@ -183,6 +184,7 @@ def simulated(machine: Machine, seen: Seen, seed: int) -> Iterator[None]:
         (curator, "noise_for", noise),
         (secrets, "token_hex", lambda size: f"{luck.getrandbits(8 * size):0{2 * size}x}"),
         (secrets, "randbits", luck.getrandbits),
+        *cheaper(),
     ]
     kept = [(place, name, getattr(place, name)) for place, name, _ in places]
     try:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from tests.simulator.files import File, Node
@@ -26,6 +27,7 @@ NAMES = (
     "newest", "set_modified", "locked_folder", "lock", "now", "sleep", "process",
 )  # fmt: skip
 Change = dict[str, Node | None]  # names that are given, or taken away
+_folder_of = lru_cache(os.path.dirname)
 
 
 class Machine:
@@ -66,7 +68,7 @@ class Machine:
 
     def _change(self, change: Change) -> None:
         for path, node in change.items():
-            if node is not None and os.path.dirname(path) not in self.folders:
+            if node is not None and _folder_of(path) not in self.folders:
                 raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         _apply(self.found, change)
         self.changes.append(change)
@@ -158,7 +160,7 @@ class Machine:
 
     def names(self, folder: Path) -> list[str]:
         self.step("list", folder)
-        return sorted(os.path.basename(path) for path in self.found if os.path.dirname(path) == str(folder))
+        return sorted(os.path.basename(path) for path in self.found if _folder_of(path) == str(folder))
 
     def add_folder(self, folder: Path, mode: int = 0o777) -> None:
         self.step("make folder", folder)
@@ -174,7 +176,7 @@ class Machine:
             raise OSError(errno.EIO, "Input/output error", str(folder))
         later = []
         for change in self.changes:
-            if any(os.path.dirname(path) == str(folder) for path in change):
+            if any(_folder_of(path) == str(folder) for path in change):
                 _apply(self.durable, change)
             else:
                 later.append(change)
@@ -247,7 +249,7 @@ class Machine:
         self.found = {
             path: node
             for path, node in kept.items()
-            if path not in self.folders and os.path.dirname(path) in self.folders
+            if path not in self.folders and _folder_of(path) in self.folders
         }
         for node in {id(node): node for node in self.found.values()}.values():
             node.data = bytearray(node.after_a_power_cut(luck))

@@ -22,7 +22,8 @@ class Process:
 
     number: int
     work: Callable[[], Any]
-    gate: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    gate: threading.Lock = field(default_factory=lambda: _closed())
+    begun: bool = False
     dead: bool = False
     over: bool = False
     interrupted: bool = False
@@ -34,6 +35,35 @@ class Process:
     @property
     def ready(self) -> bool:
         return not self.over and (self.dead or self.interrupted or self.waits is None or self.waits())
+
+
+def _closed() -> threading.Lock:
+    """A gate that somebody else opens."""
+    gate = threading.Lock()
+    gate.acquire()
+    return gate
+
+
+_idle: list[
+    tuple[threading.Lock, list[Callable[[], None]]]
+] = []  # threads without work: to start one is slow
+
+
+def _on_a_thread(work: Callable[[], None]) -> None:
+    if _idle:
+        gate, jobs = _idle.pop()
+        jobs.append(work)
+        gate.release()
+    else:
+        threading.Thread(target=_works, args=(work,), daemon=True).start()
+
+
+def _works(work: Callable[[], None]) -> None:
+    gate, jobs = _closed(), [work]
+    while True:
+        jobs.pop()()
+        _idle.append((gate, jobs))
+        gate.acquire()
 
 
 class Scheduler:
@@ -48,7 +78,7 @@ class Scheduler:
         self.next = 1 << 60
         self.processes: list[Process] = []
         self.current: Process | None = None
-        self._main = threading.Semaphore(0)
+        self._ended = _closed()
         self.stuck = False
 
     def run(self, works: list[Callable[[], Any]], events: list[tuple[int, Callable[[], None]]]) -> None:
@@ -56,22 +86,27 @@ class Scheduler:
         self.steps, self.events = 0, sorted(events, key=lambda event: event[0], reverse=True)
         self.next = self.events[-1][0] if self.events else 1 << 60
         self.processes = [Process(i, work) for i, work in enumerate(works)]
-        threads = [threading.Thread(target=self._live, args=(one,)) for one in self.processes[1:]]
-        for thread in threads:
-            thread.start()
         self.current = self.processes[0]
-        self._life(self.processes[0])  # the first runs here
-        self._leave(first=True)
-        for thread in threads:
-            thread.join()
+        self._lives(self.processes[0])
+        self._ended.acquire()
         self.current, self.next = None, 1 << 60
 
-    def _live(self, process: Process) -> None:
-        process.gate.acquire()
-        self._life(process)
-        self._leave()
+    def _lives(self, process: Process) -> None:
+        """This one, and on the same thread those that begin when it is over."""
+        while True:
+            self._life(process)
+            ready = self._choose()
+            if ready is None:
+                self._ended.release()
+                return
+            self.current = ready
+            if ready.begun:
+                ready.gate.release()
+                return
+            process = ready
 
     def _life(self, process: Process) -> None:
+        process.begun = True
         try:
             self._woken(process)
             process.result = process.work()
@@ -81,19 +116,6 @@ class Scheduler:
             process.error = error
         process.over = True
         self.release(process)
-
-    def _leave(self, first: bool = False) -> None:
-        """This process is over: whose turn is it?"""
-        ready = self._choose()
-        if ready is not None:
-            self.current = ready
-            ready.gate.release()
-        elif any(not one.over for one in self.processes):
-            raise Stuck
-        else:
-            self._main.release()
-        if first:
-            self._main.acquire()
 
     def _choose(self) -> Process | None:
         ready = next((one for one in self.processes if one.ready), None)
@@ -150,8 +172,12 @@ class Scheduler:
             self._woken(me)
 
     def _sleep(self, me: Process) -> None:
-        assert self.current is not None
-        self.current.gate.release()
+        other = self.current
+        assert other is not None
+        if other.begun:
+            other.gate.release()
+        else:
+            _on_a_thread(lambda: self._lives(other))
         me.gate.acquire()
 
     def _woken(self, me: Process) -> None:

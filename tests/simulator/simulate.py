@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tests.simulator.commands import simulated
@@ -13,6 +14,7 @@ from tests.simulator.schedules import Schedule, drawn, shrunk
 from tests.simulator.world import World
 
 Planted = Callable[[], AbstractContextManager[object]]
+TOGETHER = 50  # schedules, after which what is left of them is collected: to look all the time takes a tenth
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,47 @@ def findings(schedule: Schedule, planted: Planted = nullcontext) -> list[str]:
         return recovered(world) or after_all(world)
 
 
-def first_failure(seeds: Iterable[int], planted: Planted = nullcontext) -> Failure | None:
-    """The first schedule that fails, made as small as it can be while the same invariant fails."""
-    for seed in seeds:
-        schedule = drawn(seed)
-        if wrong := findings(schedule, planted):
-            name = wrong[0].split(":")[0]
+def first_failure(
+    seeds: Iterable[int], planted: Planted = nullcontext, told: Callable[[int], object] = lambda done: None
+) -> Failure | None:
+    """The first schedule that fails, made as small as it can be while the same invariant fails.
 
-            def fails(candidate: Schedule, name: str = name) -> bool:
-                return any(one.startswith(name) for one in findings(candidate, planted))
-
-            small = shrunk(schedule, fails)
-            return Failure(seed, small, findings(small, planted))
+    `told` hears after some schedules how many were run.
+    """
+    with _collected_by_hand() as collect:
+        for done, seed in enumerate(seeds):
+            if done % TOGETHER == 0:
+                collect()
+                told(done)
+            if failure := _failure(seed, planted):
+                return failure
     return None
+
+
+def _failure(seed: int, planted: Planted) -> Failure | None:
+    schedule = drawn(seed)
+    wrong = findings(schedule, planted)
+    if not wrong:
+        return None
+    name = wrong[0].split(":")[0]
+
+    def fails(candidate: Schedule) -> bool:
+        return any(one.startswith(name) for one in findings(candidate, planted))
+
+    small = shrunk(schedule, fails)
+    return Failure(seed, small, findings(small, planted))
+
+
+@contextmanager
+def _collected_by_hand() -> Iterator[Callable[[], object]]:
+    """No garbage is looked for but when asked, and none among what is there now."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield gc.collect
+    finally:
+        gc.unfreeze()
+        if was:
+            gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tests.simulator.files import Node
 from tests.simulator.machine import Machine
 from tests.simulator.scheduler import Scheduler
 from tests.simulator.schedules import Event, Schedule
+
+_LEDGER = Ledger(LEDGER)
 
 
 class World:
@@ -36,7 +39,7 @@ class World:
 
     def ledger(self) -> Ledger:
         """As a process opens it."""
-        ledger = Ledger(LEDGER)
+        ledger = copy(_LEDGER)
         ledger.place = self.book  # type: ignore[assignment]
         ledger.mirror = Path(MIRROR) if self.schedule.mirror else None
         return ledger
