@@ -4,6 +4,8 @@
                                       [--picture FILE.svg]
     python -m benchmarks online growth [--picture FILE.svg]
     python -m benchmarks online horizons
+    python -m benchmarks online attainable
+    python -m benchmarks online monotone
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
     python -m benchmarks online tables --data DIR [--table adult ...] [--epsilon 1 ...] [--runs 5] [--each 8]
@@ -12,7 +14,8 @@ Epsilon 1, 131,072 events, 8 releases while the number of events doubles. `error
 so far, at every release from 256 events on (exact in one column; in two columns on a grid of 64 x 64, l1), of
 `blocks` and of pmm by add_remove, without a delta and with one of 1e-9, and (with `--public`) of both algorithms with
 public arrivals by replace_one (in two columns at level ends only), through the real border, in memory. `growth`: the
-noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
+noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `attainable`: that of other
+strategies without a delta, by arithmetic. `monotone`: of counts that are projected over time. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
 occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. `tables`: mixed tables in 100
 pushes (`algorithm: joint`), the 2-way total variation distance of the last snapshot against that of one release of
 `joint`. Pictures need matplotlib.
@@ -43,6 +46,7 @@ from benchmarks.harness import (
     save,
     timed,
 )
+from benchmarks.online_attainable import attainable, monotone
 from benchmarks.online_growth import growth, horizons
 from benchmarks.online_occupancy import occupancy
 from benchmarks.online_tables import tables as mixed
@@ -323,6 +327,8 @@ PARTS = {
     "error": error,
     "growth": growth,
     "horizons": horizons,
+    "attainable": attainable,
+    "monotone": monotone,
     "cost": costs,
     "occupancy": occupancy,
     "tables": mixed,

@@ -17,7 +17,7 @@ def horizons(given: argparse.Namespace) -> Iterator[Finding]:
     """What is saved where it is known how many releases there will be."""
     for name, currency in (("with a delta", "rho"), ("without", "epsilon")):
         for count in (10, 20, 60, 128, 365, 1000):
-            unknown, known = (_noise(currency, count, most) for most in (None, count))
+            unknown, known = (noise_of(currency, count, most) for most in (None, count))
             yield {
                 "noise": name,
                 "releases": count,
@@ -28,7 +28,7 @@ def horizons(given: argparse.Namespace) -> Iterator[Finding]:
             }
 
 
-def _noise(currency: str, count: int, most: int | None) -> list[float]:
+def noise_of(currency: str, count: int, most: int | None) -> list[float]:
     """By release, as a multiple of one release's."""
     method = factorisation(currency, most)
     running, starts, noise = nothing(1), list[int](), []
@@ -51,7 +51,7 @@ def growth(given: argparse.Namespace) -> Iterator[Finding]:
     """What noise a count of everything so far has: of the rows of C alone, without rounding."""
     curves = {}
     for name, currency in (("with a delta", "rho"), ("without", "epsilon")):
-        noise = _noise(currency, 16_000, None)
+        noise = noise_of(currency, 16_000, None)
         curves[name] = noise
         for k in (8, 32, 120, 128, 129, 256, 1024, 4096, 16_000):
             mean = float(np.mean(noise[:k]))
