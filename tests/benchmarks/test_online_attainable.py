@@ -12,7 +12,7 @@ def test_rows_by_themselves_have_the_noise_of_as_many_and_a_block_that_ended_tak
     alone = np.eye(5)
     assert attainable._so_far(alone) == pytest.approx([1, 2, 3, 4, 5])
     assert attainable._before(alone) == pytest.approx([1, 2, 3, 4, 5])
-    # Two releases, each half of the price, and the two of them: 8 and 4 weigh 1 to 2 (variances in parts of 1).
+    # Two releases, each at half of the price, have 8; their block has 4.
     assert attainable._so_far(attainable._tree(2, 2)) == pytest.approx([4, 8 / 3])
     # The first is also the block minus the second: 4 and 8 weigh 2 to 1.
     assert attainable._before(attainable._tree(2, 2)) == pytest.approx([8 / 3, 8 / 3])
