@@ -136,8 +136,35 @@ def commands() -> None:
     _table(("command", "what it does"), rows)
 
 
+OFTEN = 6  # commands that have an option with the same words, from which it is described once for all
+
+
+def _often() -> dict[tuple[str, str], int]:
+    """Options by name and help, and how many commands have them."""
+    found: dict[tuple[str, str], int] = {}
+    for _, command in _commands(_tree()):
+        for option in _options_of(command):
+            found[_said(option)] = found.get(_said(option), 0) + 1
+    return {said: count for said, count in found.items() if count >= OFTEN}
+
+
+def _options_of(command: Any) -> list[Any]:
+    shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+    return [parameter for parameter in shown if parameter.param_type_name == "option"]
+
+
+def _said(option: Any) -> tuple[str, str]:
+    return f"`{'`, `'.join([*option.opts, *option.secondary_opts])}`", option.help
+
+
 def options() -> None:
-    """Every command with its arguments and options."""
+    """Every command with its arguments and options; those that many have are described at the beginning."""
+    often = _often()
+    print()
+    print("## Options of many commands")
+    print()
+    for names, about in often:
+        print(f"- {names}: {about}")
     print()
     for name, command in _commands(_tree()):
         shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
@@ -148,9 +175,12 @@ def options() -> None:
         for paragraph in (command.help or "").split("\n\n"):
             print(" ".join(paragraph.split()))
             print()
-        for option in shown:
-            if option.param_type_name == "option":
-                print(f"- `{'`, `'.join([*option.opts, *option.secondary_opts])}`: {option.help}")
+        said = [_said(option) for option in _options_of(command)]
+        for names, about in said:
+            if (names, about) not in often:
+                print(f"- {names}: {about}")
+        if also := [names.split(",")[0] for names, about in said if (names, about) in often]:
+            print(f"- {'as everywhere' if len(also) < len(said) else 'As everywhere'}: {', '.join(also)}")
         print()
 
 

@@ -23,7 +23,7 @@ LedgerOption = Annotated[
     typer.Option(
         "--ledger",
         metavar="LEDGER",
-        help="The ledger: a file, or postgresql://... Else $DPSYNTH_LEDGER, else the user's data folder.",
+        help="The ledger, a file or postgresql://...; else $DPSYNTH_LEDGER, else the user's data folder.",
         show_default=False,
     ),
 ]

@@ -181,7 +181,10 @@ def _format_notes(spec: Spec) -> list[str]:
     """How cells are read and written, where they are not plain."""
     from dpsynth_cli.spec.column_formats import words
 
-    said = [f"{column.name} ({text})" for column in spec.domain if (text := words(column))]
+    alike: dict[str, list[str]] = {}
+    for column in spec.domain:
+        alike.setdefault(words(column), []).append(column.name)
+    said = [f"{', '.join(names)} ({text})" for text, names in alike.items() if text]
     notes = [f"read and written as declared: {'; '.join(said)}."] if said else []
     if spec.csv.canonical:
         return [*notes, "csv.canonical: the release is plain CSV, in UTF-8."]

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from dpsynth_cli.errors import DpsynthError
+from dpsynth_cli.errors import NOTHING_SPENT, DpsynthError
 
 AMOUNTS = frozenset(
     ("epsilon", "delta", "total", "spent", "charged", "remaining", "amount", "cost", "scale", "sensitivity")
@@ -40,7 +40,8 @@ def print_error(error: BaseException, exit_code: int, message: str) -> None:
     if isinstance(error, DpsynthError):
         said = {"happened": error.happened, "cost": error.cost, "next_step": error.next_step}
     else:
-        said = {"happened": message, "cost": "", "next_step": ""}
+        wrong_words = exit_code == 2  # on the command line, which is read before all else
+        said = {"happened": message, "cost": NOTHING_SPENT if wrong_words else "", "next_step": ""}
     found = error.found if isinstance(error, DpsynthError) else {}
     print_json({"error": {"exit_code": exit_code, "kind": type(error).__name__, **said}, **found})
 

@@ -124,7 +124,10 @@ def run() -> None:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if callable(show) and code is not None:
             show()
-            _end(error, code, "", str(getattr(error, "message", "")))
+            said = getattr(
+                error, "format_message", None
+            )  # its `message` is empty where an argument is missing
+            _end(error, code, "", said() if callable(said) else "")
         # Never the error's own text: a library may have put a cell's content into it.
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"

@@ -56,7 +56,7 @@ def drafted(
     made = draft(
         data, str(at), output=made_at, codebook=codebook, like=like, rows=False, strict=True, choices=choices
     )
-    _check_whole(made, data, [source for source in (codebook, like) if source])
+    _check_whole(made, data, {"codebook": codebook, "like": like})
     with_ = "".join(f"# It was released with --set {shlex.quote(one)}\n" for one in sets if one.isprintable())
     left_out = {line.name: line.left_out for line in made.lines if line.left_out}
     return Drafted(MARK + with_ + made.text, at, left_out)
@@ -86,9 +86,11 @@ def _check_free(at: Path) -> None:
         )
 
 
-def _check_whole(made: Draft, data: str, sources: list[str]) -> None:
+def _check_whole(made: Draft, data: str, options: dict[str, str | None]) -> None:
     missing = made.missing
-    init = f"dpsynth init {shlex.quote(data)} -o spec.yaml"
+    sources = {option: path for option, path in options.items() if path}
+    also = "".join(f" --{option} {shlex.quote(path)}" for option, path in sources.items())
+    init = f"dpsynth init {shlex.quote(data)}{also} -o spec.yaml"
     if all(line.left_out for line in made.lines):
         # Not one name is known: the first line may be a row, and is not repeated.
         raise UsageError(
@@ -100,6 +102,7 @@ def _check_whole(made: Draft, data: str, sources: list[str]) -> None:
     listed = "\n".join(f"  {line.name}: {line.missing}" for line in missing[:SHOWN])
     more = f"\n  and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     raise UsageError(
-        f"{' and '.join(sources)} does not say all that a release needs. Missing are\n{listed}{more}",
+        f"{' and '.join(sources.values())} does not say all that a release needs. Missing are\n"
+        f"{listed}{more}",
         next_step=f"Complete it, or draft a spec and fill these in: {init}",
     )

@@ -55,6 +55,7 @@ _FIND = {
     "private, other: rest; delete the line of a name or key",
     "ordinal": "all labels that are allowed, in order (codebook, form)",
     "type": "the type and bounds; boolean has no bounds, nominal and ordinal have categories: [a, b] instead",
+    "type alone": "the type: integer or continuous",
 }
 
 
@@ -88,12 +89,11 @@ def line_of(seen: Seen, known: Facts | None, *, strict: bool = False) -> Line:
         return Line(seen.name, f"  # {remark(f'{seen.name}: left out; {why}')}", left_out=remark(why))
     note, missing = facts.about or meaning.note, ""
     keys = {"type": kind or f'"{TO_FILL_IN}"'}
-    if kind is None:
-        missing = _FIND["type"]
     if kind in ENDS or kind is None:
         bounds, found, guessed = _bounds(kind, facts, meaning, None if strict else seen)
         keys["bounds"] = f"[{', '.join(bounds)}]"
-        missing = missing or ("" if found else _FIND[kind or "type"])
+        if kind is None or not found:
+            missing = _FIND[kind or ("type alone" if facts.bounds else "type")]
         note = guessed or note
     elif kind != "boolean":
         listed = [scalar_text(label) for label in facts.categories] or [f'"{TO_FILL_IN}"'] * 2

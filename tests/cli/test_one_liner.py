@@ -33,6 +33,9 @@ def table(people, tmp_path: Path) -> Path:
     return tmp_path / "people.csv"
 
 
+WORDS = ("NoSuchOption", "MissingParameter")  # of the command line itself
+
+
 def one_line(out: str) -> dict:
     assert out.count("\n") == 1
     assert out.endswith("\n")
@@ -99,6 +102,11 @@ def test_a_public_table_can_stand_for_the_codebook(dpsynth, table):
             "  age: the lowest and highest value possible (codebook, law, field width); or bounds: private",
         ),
         (
+            ["--epsilon", "1", "--codebook", "ends.csv"],
+            "ends.csv does not say all that a release needs. Missing are\n"
+            "  age: the type: integer or continuous",
+        ),
+        (
             ["--epsilon", "1", "--codebook", "book.csv", "--mechanism", "jiont"],
             "the drafted spec, line 18: mechanism.name is jiont; it must be one of auto, factor, joint, "
             "lowdim, marginals, microaggregation, online, pmm, psmm (did you mean joint?)",
@@ -107,11 +115,22 @@ def test_a_public_table_can_stand_for_the_codebook(dpsynth, table):
 )
 def test_what_a_release_without_a_spec_needs(dpsynth, table, words, said):
     Path("half.csv").write_text("name,type\nage,integer\n")
+    Path("ends.csv").write_text("name,min,max\nage,0,99\n")
     ran = dpsynth("release", "people.csv", *words, "--json")
     assert ran.code == 2
     assert one_line(ran.out)["error"]["happened"] == said
     assert ran.err.startswith(f"Error: {said}\n")
     assert not list(Path().glob("*.spec.yaml"))
+
+
+def test_the_draft_that_is_advised_keeps_what_the_codebook_says(dpsynth, table):
+    Path("half.csv").write_text("name,type,categories\nage,integer,\ngroup,nominal,a|b\n")
+    ran = dpsynth("release", "people.csv", "--epsilon", 1, "--codebook", "half.csv")
+    assert ran.code == 2
+    advised = "dpsynth init people.csv --codebook half.csv -o spec.yaml"
+    assert ran.err.endswith(f"Complete it, or draft a spec and fill these in: {advised}\n")
+    assert dpsynth(*advised.split()[1:]).code == 0
+    assert "categories: [a, b]" in Path("spec.yaml").read_text()
 
 
 def test_a_first_line_that_may_be_a_row_is_not_repeated(dpsynth, table):
@@ -193,6 +212,7 @@ def test_json_is_one_line_of_every_command(dpsynth, people):
         (["release", "spec.yaml", "--set", "privacy.epsilon=9"], 3, "BudgetError"),
         (["verify", "broken.json"], 4, "VerificationError"),
         (["release", "spec.yaml", "--engin", "x"], 2, "NoSuchOption"),
+        (["check"], 2, "MissingParameter"),
         (["budget", "show", "nobody"], 2, "UsageError"),
         (["mechanisms", "nobody"], 2, "UsageError"),
     ],
@@ -206,7 +226,9 @@ def test_an_error_is_one_line_of_json_too(dpsynth, people, words, code, kind):
     assert (ran.code, ran.err) == (code, plain.err)  # people read the same
     error = one_line(ran.out)["error"]
     assert (error["exit_code"], error["kind"]) == (code, kind)
+    assert error["happened"]
     assert error["happened"].split("\n")[0] in ran.err
+    assert error["cost"] == ("Nothing was read and nothing was spent." if kind in WORDS else error["cost"])
     assert error["next_step"] in " ".join(ran.err.split())
 
 

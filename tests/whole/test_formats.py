@@ -224,3 +224,14 @@ def test_keys_and_constants_are_in_the_release_and_never_from_the_data(dpsynth, 
     assert dpsynth("record", "out/people.audit.public.json", "-q").code == 0
     fields = json.loads((tmp_path / "out/people.schema.json").read_text())["fields"]
     assert [field["name"] for field in fields] == list(frame)
+
+
+def test_check_says_columns_that_are_written_alike_once(dpsynth, tmp_path):
+    (tmp_path / "people.csv").write_text("x,y,z\n1,2,3\n")
+    columns = 'defaults: {missing: ["-9"], nullable: true}\ncolumns:\n  x: {type: integer, bounds: [0, 4]}\n'
+    columns += "  y: {type: boolean}\n  z: {type: integer, bounds: [0, 10], step: 5}\n"
+    (tmp_path / "spec.yaml").write_text(HEAD.format(rows=ROWS, ending="csv") + columns)
+    ran = dpsynth("check", "spec.yaml", "--runs", 0)
+    assert ran.code == 0, ran.err
+    said = 'note: read and written as declared: x, y (missing: ["-9"]); z (step: 5, missing: ["-9"]).'
+    assert said in " ".join(ran.out.split())
