@@ -5,6 +5,7 @@
     python -m benchmarks online growth [--picture FILE.svg]
     python -m benchmarks online horizons
     python -m benchmarks online attainable
+    python -m benchmarks online endless
     python -m benchmarks online monotone
     python -m benchmarks online cost
     python -m benchmarks online occupancy --data DIR [--picture FILE.svg]
@@ -15,7 +16,7 @@ so far, at every release from 256 events on (exact in one column; in two columns
 `blocks` and of pmm by add_remove, without a delta and with one of 1e-9, and (with `--public`) of both algorithms with
 public arrivals by replace_one (in two columns at level ends only), through the real border, in memory. `growth`: the
 noise of a count of everything so far, as a multiple of that of one release, for 16,000 releases. `attainable`: that of other
-strategies without a delta, by arithmetic. `monotone`: of counts that are projected over time. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
+strategies without a delta, by arithmetic, `endless` with one, and `monotone` of counts that are projected over time. `occupancy`: a reading a minute of a room (UCI Occupancy Detection,
 occupancy_stream.csv), pushed day by day through the command line; each snapshot is published and verified. `tables`: mixed tables in 100
 pushes (`algorithm: joint`), the 2-way total variation distance of the last snapshot against that of one release of
 `joint`. Pictures need matplotlib.
@@ -46,7 +47,7 @@ from benchmarks.harness import (
     save,
     timed,
 )
-from benchmarks.online_attainable import attainable, monotone
+from benchmarks.online_attainable import attainable, endless, monotone
 from benchmarks.online_growth import growth, horizons
 from benchmarks.online_occupancy import occupancy
 from benchmarks.online_tables import tables as mixed
@@ -328,6 +329,7 @@ PARTS = {
     "growth": growth,
     "horizons": horizons,
     "attainable": attainable,
+    "endless": endless,
     "monotone": monotone,
     "cost": costs,
     "occupancy": occupancy,

@@ -7,6 +7,9 @@ own. `drawn before`: all noise is drawn at the beginning, so that a sum may be a
 tree with negative digits is one of these): by least squares from all rows. `drawn together`: noise u of density exp(-|C u|), the
 same price; blocks inside blocks, sampled by rejection.
 
+`endless`: with a delta, one matrix for ever instead of phases, with entries that fall a little faster than those of
+the square root, so that a column of 2^24 releases is not much longer than one of 128.
+
 `monotone`: what is gained where a count that never falls is projected, over the releases so far, on those that never
 fall.
 """
@@ -46,6 +49,37 @@ def attainable(given: argparse.Namespace) -> Iterator[Finding]:
         for sizes, parts in nests:
             together = np.sqrt(_drawn_together(T, sizes, parts))
             yield _line(T, f"blocks of {' in '.join(map(str, sizes))}, drawn together", together)
+
+
+def endless(given: argparse.Namespace) -> Iterator[Finding]:
+    """Noise of a count after so many releases: of the phases, of a known end, and of single matrices."""
+    at, ever = (8, 60, 120, 365, 1000, 4000, 16_000), 2**24
+    for name, most in (("dpsynth, endless", None), ("dpsynth, horizon of 16,000", 16_000)):
+        noise = noise_of("rho", 16_000, most)
+        yield {"with a delta": name} | {f"{k:,}": noise[k - 1] for k in at}
+    ages = np.concatenate([np.arange(at[-1]), np.geomspace(at[-1], ever, 20_000)])
+    widths = np.diff(ages, append=ever)
+    for slope, power in ((0.0, 0.0), (0.1, 1.0), (0.2, 1.0), (0.05, 2.0)):
+        entries = np.where(ages < 0.5, 1.0, 1 / np.sqrt(np.pi * (ages + 0.25)))
+        entries *= (1 + slope * np.log1p(ages)) ** -power
+        norm = float((entries**2 * widths).sum())
+        solved = np.cumsum(_reciprocal(entries[: at[-1]]))
+        noise = np.sqrt(norm * np.cumsum(solved**2)).tolist()
+        name = f"c(m) (1 + {slope} ln(1 + m))^-{power}" if power else "c(m) for 2^24 releases"
+        yield {"with a delta": name} | {f"{k:,}": noise[k - 1] for k in at}
+
+
+def _reciprocal(series: Floats) -> Floats:
+    """The first coefficients of 1 over a power series, by Newton's method."""
+    found = np.array([1 / series[0]])
+    while len(found) < len(series):
+        count = min(2 * len(found), len(series))
+        size = 1 << (2 * count).bit_length()
+        long = np.fft.rfft(found, size)
+        rest = -np.fft.irfft(np.fft.rfft(series[:count], size) * long, size)[:count]
+        rest[0] += 2
+        found = np.fft.irfft(np.fft.rfft(rest, size) * long, size)[:count]
+    return np.asarray(found)
 
 
 def monotone(given: argparse.Namespace) -> Iterator[Finding]:

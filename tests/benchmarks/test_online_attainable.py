@@ -39,3 +39,9 @@ def test_a_projection_is_the_last_value_of_the_isotonic_regression():
     assert attainable._never_fall(noisy) == pytest.approx(
         np.array([[5.0, 3.0, 3.0, 2.75], [0.0, 0.0, 0.0, 0.0]])
     )
+
+
+def test_one_over_a_series():
+    assert attainable._reciprocal(np.ones(6)) == pytest.approx([1, -1, 0, 0, 0, 0], abs=1e-12)
+    root = [1, 1 / 2, 3 / 8, 5 / 16, 35 / 128]  # of 1 / (1 - z)
+    assert attainable._reciprocal(np.array(root)) == pytest.approx([1, -1 / 2, -1 / 8, -1 / 16, -5 / 128])
