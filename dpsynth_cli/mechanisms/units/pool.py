@@ -13,6 +13,7 @@ from dpsynth_cli.questions import Block, Floats, Ints
 CANDIDATES = 16  # rows of which one is chosen
 OF_UNITS = 512  # rows for each cell of a unit's columns, on average, at least
 WIDE = 2**31  # above every code
+LOOKED_UP = 2**22  # cells and times, of which it is looked up where their rows begin
 
 
 class Pool:
@@ -46,11 +47,16 @@ class Pool:
         self.states = {link.column.name: link.states(self.codes[link.column.name]) for link in links}
         cells = self.counts[-1].size if self.counts else int(cell.max(initial=0)) + 1
         self._starts = np.searchsorted(cell[order], np.arange(cells + 1))
+        self._times = int(np.max(block[time], initial=0)) + 2  # the last is after all others, and has no rows
+        self._begin: Ints | None = None
+        if cells * self._times <= LOOKED_UP:
+            keys = cell[order] * self._times + self.codes[time]
+            counts = np.bincount(keys, minlength=cells * self._times)
+            self._begin = np.concatenate([[0], np.cumsum(counts)])
 
     def candidates(self, cell: Ints, time: Ints, rng: np.random.Generator) -> Ints:
         """The places of rows in each cell: those of that time, or where there are few of them next to it."""
-        at = cell * WIDE + time
-        low, high = np.searchsorted(self._key, at), np.searchsorted(self._key, at, side="right")
+        low, high = self._between(cell, time)
         first, last = self._starts[cell], self._starts[cell + 1]
         few = high - low < CANDIDATES
         width = np.minimum(CANDIDATES, last - first)
@@ -58,6 +64,14 @@ class Pool:
         low, many = np.where(few, start, low), np.where(few, width, high - low)
         part = (np.arange(CANDIDATES) + rng.random((len(cell), CANDIDATES))) / CANDIDATES
         return np.asarray(low[:, None] + (part * many[:, None]).astype(np.int64))
+
+    def _between(self, cell: Ints, time: Ints) -> tuple[Ints, Ints]:
+        """Where the rows of a cell and a time begin and end."""
+        if self._begin is not None:
+            at = cell * self._times + np.minimum(time, self._times - 1)
+            return self._begin[at], self._begin[at + 1]
+        at = cell * WIDE + time
+        return np.searchsorted(self._key, at), np.searchsorted(self._key, at, side="right")
 
 
 def unit_cells(block: Mapping[str, Ints], own: Sequence[Column]) -> Ints:

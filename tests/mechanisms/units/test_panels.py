@@ -9,6 +9,7 @@ import pytest
 
 from dpsynth_cli.changes import change_zero, changes
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.units import pool as pool_module
 from dpsynth_cli.mechanisms.units.heads import heads_of
 from dpsynth_cli.mechanisms.units.links import change_axis, gap_axis, link_of, most_pairs, told
 from dpsynth_cli.mechanisms.units.panels import with_order
@@ -253,3 +254,14 @@ def test_candidates_are_of_the_units_cell_and_near_in_time():
     assert found.shape == (100, CANDIDATES)
     assert (pool.unit[found] == cell[:, None]).all()
     assert np.abs(pool.codes["year"][found] - time[:, None]).mean() < 1
+
+
+def test_rows_that_are_looked_up_and_rows_that_are_searched_for_are_the_same(monkeypatch):
+    rows = rows_of(20_000, np.random.default_rng(6))
+    rng = np.random.default_rng(7)
+    cell, time = rng.integers(0, 2, 5000), rng.integers(0, 30, 5000)  # rows end at 20
+    looked_up = Pool(rows, [SEX], "year", [], [])
+    monkeypatch.setattr(pool_module, "LOOKED_UP", 0)
+    searched = Pool(rows, [SEX], "year", [], [])
+    found = [one.candidates(cell, time, np.random.default_rng(0)) for one in (looked_up, searched)]
+    assert np.array_equal(*found)
