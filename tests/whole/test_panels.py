@@ -219,7 +219,7 @@ def test_check_simulates_a_panel_and_a_report_and_a_query_speak_of_it(dpsynth, p
         (["columns.year.nullable=true"], "order: year, which is nullable: a row without a time has no place"),
         (["columns.year.of=unit"], "order: year, which is of: unit: time is a row's own"),
         (["privacy.unit.rows=1"], "order: year, which needs two rows or more of a unit"),
-        (["columns.pid=drop"], "order: year, which needs pid in columns as a fresh key"),
+        (["privacy.unit.column=who"], "order: year, which needs who in columns as a fresh key"),
         (["rules.always=[age < year]"], "order: year, which is in a rule with other columns"),
         (["derive.year=2000 + age"], "order: year, which is computed from other columns"),
         (
