@@ -17,12 +17,9 @@ simulations, and their rows are generated or public.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: other threads would only wait
 
 import numpy as np
 

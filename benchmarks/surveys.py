@@ -92,7 +92,7 @@ HI_QUERIES = {
 }
 ANALYSES = {
     "adult": {
-        "wage regression (log-odds of more than 50K)": "logistic: income ~ age + sex + `education-num`",
+        "wage regression (log-odds of more than 50K)": "logistic: income ~ sex + `education-num`",
         "cross-table of sex and income": "count() by sex, income",
         "difference of groups (hours of men and women)": "`hours-per-week` ~ sex",
     },

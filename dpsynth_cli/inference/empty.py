@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.domain import Column
 from dpsynth_cli.evaluate.tables import Table
 from dpsynth_cli.inference.calibration import FREE
 from dpsynth_cli.inference.cells import cell_ends
@@ -26,7 +27,9 @@ from dpsynth_cli.questions import Ints
 PRECISE = 4.0  # times the least noise of a column's counts: tables with more say nothing of empty cells
 COPIES = (32, 512)  # rows for each code of an empty cell, with other columns of released rows
 DECIDE = 50.0  # times the variance of its noise, that the weights of a cell's rows may vary by
+DECIDE_PAIR, COPIES_OF_PAIR = 10.0, (2, 64)  # the same for cells of a number and another column
 MOST_CODES = 48  # of a column that rows are added for
+MOST_ROWS_OF_PAIR = 4096
 MOST_PAIRS = 2**16  # combinations of two categories that are looked at
 ANYWHERE = 256
 
@@ -42,6 +45,11 @@ def with_empty_cells(
         if many and len(table):
             picked = dict(table.take(rng.integers(len(table), size=copies * many)).codes)
             added.append(picked | {name: np.repeat(own, copies) for name, own in codes.items()})
+    for pair in combinations(columns, 2):
+        if len(table) and not all(known.domain[name].categorical for name in pair):
+            codes = _rows_of_pair(pair, released, known, rng)
+            many = len(codes[pair[0]])
+            added.append(dict(table.take(rng.integers(len(table), size=many)).codes) | codes)
     if not added:
         return released
     more = sum(len(next(iter(one.values()))) for one in added)
@@ -73,6 +81,63 @@ def _empty_cells(
         empty[tuple(released.table.codes[name].astype(np.int64) for name in scope)] = False
         least = min(table.sd * (table.values.size / prod(sizes)) ** 0.5 for table in tables)
         yield dict(zip(scope, np.argwhere(empty)[:MOST_CODES].T, strict=True)), least
+
+
+def _rows_of_pair(
+    pair: tuple[str, str], released: Drawn, known: Known, rng: np.random.Generator
+) -> dict[str, Ints]:
+    """Codes of rows in the cells of a pair that have no released row, anywhere in each cell: by the table of
+    the pair that has the least noise."""
+    none = {name: np.zeros(0, np.int64) for name in pair}
+    best: tuple[float, Counted] | None = None
+    for table in known.with_columns(pair):
+        sd = table.sd * (table.values.size / prod(_lengths(table, pair))) ** 0.5
+        if _all_whole(table, known) and prod(_lengths(table, pair)) <= MOST_PAIRS:
+            best = min(best or (sd, table), (sd, table), key=lambda one: one[0])
+    if best is None:
+        return none
+    sd, table = best
+    first, second = (table.cell[table.columns.index(name)] for name in pair)
+    there = np.zeros(_lengths(table, pair), bool)
+    there[
+        tuple(cell(released.table.codes[name]) for cell, name in zip((first, second), pair, strict=True))
+    ] = True
+    choices = [
+        _codes_of_cells(known.domain[name], cell) for name, cell in zip(pair, (first, second), strict=True)
+    ]
+    empty = [
+        cells for cells in np.argwhere(~there) if all(k in own for k, own in zip(cells, choices, strict=True))
+    ]
+    if not empty:
+        return none
+    needed = DECIDE_PAIR * sd**2 / (FREE * released.scale**2)
+    copies = int(
+        np.clip(needed, COPIES_OF_PAIR[0], min(COPIES_OF_PAIR[1], max(2, MOST_ROWS_OF_PAIR // len(empty))))
+    )
+    found = {}
+    for axis, name in enumerate(pair):
+        ends = np.repeat([choices[axis][cells[axis]] for cells in empty], copies, axis=0)
+        found[name] = rng.integers(ends[:, 0], ends[:, 1] + 1)
+    return found
+
+
+def _lengths(table: Counted, pair: tuple[str, str]) -> list[int]:
+    return [table.values.shape[table.columns.index(name)] for name in pair]
+
+
+def _codes_of_cells(column: Column, cell: CellOf) -> dict[int, tuple[int, int]]:
+    """The first and last code of each cell; of categories that are counted together the first alone."""
+    if column.categorical:
+        points = np.arange(column.codes)
+    else:
+        points = cell_ends(column.size, [cell])
+        points = np.append(points, column.size) if column.nullable else points
+    of = cell(points)
+    found = {}
+    for k in np.unique(of[of >= 0]):
+        own = points[of == k]
+        found[int(k)] = int(own[0]), int(own[0 if column.categorical else -1])
+    return found
 
 
 def _alone(table: Counted, name: str, known: Known) -> NDArray[np.bool_]:

@@ -138,6 +138,21 @@ def test_categories_and_pairs_of_them_without_released_rows_get_some(left_out):
     assert not more.weight[-more.added :].any()
 
 
+def test_cells_of_a_number_and_a_category_without_released_rows_get_some():
+    """A release that drew no high pay for f, as if these rows were noise: weights bring them back."""
+    own = spec("joint", 30.0, **{name: COLUMNS[name] for name in ("sex", "pay")})
+    shown = published(own, CODES)
+    query = statistic("mean(pay) by sex", own)
+    real = numbers(query, table(own, CODES))
+    codes = shown.released.table.codes
+    kept = ~((codes["sex"] == 0) & (codes["pay"] > 2**30 * 0.45))
+    assert kept.mean() < 0.9
+    rows = Drawn(Table({name: one[kept] for name, one in codes.items()}, int(kept.sum())), own.domain, MANY)
+    more = with_empty_cells(["sex", "pay"], rows, shown.known, np.random.default_rng(0))
+    weight = Calibration.about(["sex", "pay"], more, shown.known).weights()
+    assert query(more.table.codes, weight) == pytest.approx(real, abs=0.6)
+
+
 def _found(shown: Published, own: Statistic, count: int, seed: int) -> np.ndarray:
     """What a statistic is in each replicate."""
     tables = [Drawn(one, shown.domain, len(one)) for one in _replicates(shown, count, seed)]
