@@ -35,9 +35,10 @@ ANYWHERE = 256
 
 
 def with_empty_cells(
-    columns: Sequence[str], released: Drawn, known: Known, rng: np.random.Generator
+    columns: Sequence[str], released: Drawn, known: Known, rng: np.random.Generator, pairs: bool = True
 ) -> Drawn:
-    """The released rows, and behind them rows for cells of these columns that have none."""
+    """The released rows, and behind them rows for cells of these columns that have none; `pairs` says whether
+    for those of a number and another column, too."""
     table, added = released.table, []
     for codes, sd in _empty_cells(columns, released, known):
         many = len(next(iter(codes.values()), ()))
@@ -45,7 +46,7 @@ def with_empty_cells(
         if many and len(table):
             picked = dict(table.take(rng.integers(len(table), size=copies * many)).codes)
             added.append(picked | {name: np.repeat(own, copies) for name, own in codes.items()})
-    for pair in combinations(columns, 2):
+    for pair in combinations(columns, 2) if pairs else ():
         if len(table) and not all(known.domain[name].categorical for name in pair):
             codes = _rows_of_pair(pair, released, known, rng)
             many = len(codes[pair[0]])

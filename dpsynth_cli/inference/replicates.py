@@ -41,7 +41,8 @@ def replicate_tables(release: Published, count: int, seed: int) -> Iterator[Tabl
     """Tables that the real one might be, with as many rows."""
     known, columns = release.known, [column.name for column in release.domain]
     start = np.random.default_rng(seed)
-    rows = with_empty_cells(columns, release.released, known, start)
+    # Weights that are never negative would have rows wherever the noise of a rare pair is above nothing.
+    rows = with_empty_cells(columns, release.released, known, start, pairs=False)
     if not all(map(known.counts, columns)):  # of some there are sums alone
         rows = with_rows_anywhere(rows, known, start)
     not_told = list(changes(columns, rows, known))
