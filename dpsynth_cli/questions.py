@@ -71,7 +71,30 @@ class Scored:
     edges: tuple[int, ...]
 
 
-Axis: TypeAlias = Halves | Bins | Affine | Scored
+@dataclass(frozen=True)
+class Centres:
+    """A point for each class of the categorical column `of`, or one for all rows: integers, in units of z."""
+
+    points: tuple[tuple[int, ...], ...]
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Cell i holds the rows with edges[i] <= the size of z - c < edges[i+1], clipped at both ends.
+
+    z is the row's vector of the columns as in `Moments`, c its centre; z - c is 0 where a value is missing.
+    Its size is the sum of absolute values (`norm` 1) or of squares (2).
+    """
+
+    columns: tuple[str, ...]
+    about: Centres
+    edges: tuple[int, ...]
+    bits: int
+    norm: int = 2
+
+
+Axis: TypeAlias = Halves | Bins | Affine | Scored | Distance
 
 
 @dataclass(frozen=True)
@@ -109,13 +132,16 @@ class Moments:
     the upper triangle of z z^T, row by row (degree 2). z is 0 where missing.
 
     A nominal column has one coordinate for each of its codes, missing too: q at the row's own, else 0.
-    `clip` is a public bound on the row's norm |z| / q; None leaves rows as they are.
+    `clip` is a public bound on the row's norm |z| / q (`norm` 1 or 2); None leaves rows as they are. With
+    `about` a row is z - c, c its centre (0 where missing, still), and there must be a clip.
     """
 
     columns: tuple[str, ...]
     bits: int
     degree: int
     clip: Fraction | None = None
+    about: Centres | None = None
+    norm: int = 2
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,17 @@ from dpsynth_cli.domain import Domain
 from dpsynth_cli.inference.tables import Counted, Signed, counted_tables
 from dpsynth_cli.mechanisms.search.find import STEP
 from dpsynth_cli.numeric.selection import sampling_part
-from dpsynth_cli.questions import Affine, Answer, Axis, Misfit, Question, Scored, UnitPairs, UnitSizes
+from dpsynth_cli.questions import (
+    Affine,
+    Answer,
+    Axis,
+    Distance,
+    Misfit,
+    Question,
+    Scored,
+    UnitPairs,
+    UnitSizes,
+)
 from dpsynth_cli.trusted.core.shapes import columns_of
 
 COUNTED, SUMMED, LOOKED, ASSUMED = "counted", "summed", "looked at", "assumed"
@@ -125,4 +135,4 @@ def _gaps(misfit: Misfit, answer: Answer, rows: int) -> dict[frozenset[str], Gap
 def _names(axis: Axis) -> set[str]:
     if isinstance(axis, Scored):
         return {attribute.column for attribute in axis.attributes}
-    return set(axis.columns) if isinstance(axis, Affine) else {axis.column}
+    return set(axis.columns) if isinstance(axis, Affine | Distance) else {axis.column}

@@ -19,6 +19,7 @@ from dpsynth_cli.questions import (
     Bins,
     CellCounts,
     Cells,
+    Distance,
     Floats,
     Gram,
     Halves,
@@ -253,7 +254,7 @@ def _coordinate(column: Column, bits: int, place: int) -> Callable[[NDArray[Any]
 
 def _axis(axis: Axis, omega: Domain) -> tuple[str, CellOf] | None:
     """The column of an axis, and the cells of its codes; None where it has several columns."""
-    if isinstance(axis, Affine):
+    if isinstance(axis, Affine | Distance):
         return None
     if isinstance(axis, Scored):
         if len(axis.attributes) != 1:

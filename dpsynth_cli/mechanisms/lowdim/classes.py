@@ -24,7 +24,8 @@ class Sums:
     """Noisy sums over K classes, each with the variance of its noise.
 
     sizes (K, at least 1); first, of y (K x d); second, of y y^T over all rows (d x d); by_class, of y y^T
-    (K x d x d), where it was asked for. Coordinates lie between `low` and 1/2.
+    (K x d x d), where it was asked for. Coordinates lie between `low` and 1/2. With `about` (K x d) all sums
+    are of y - about, of each row's class.
     """
 
     sizes: Floats
@@ -36,14 +37,20 @@ class Sums:
     by_class: Floats | None = None
     class_noise: float = 0.0
     low: Floats | float = -0.5
+    about: Floats | None = None
 
     @property
     def weights(self) -> Floats:
         return np.asarray(self.sizes / self.sizes.sum())
 
     @property
-    def mean(self) -> Floats:
+    def off(self) -> Floats:
+        """The mean of what was added up."""
         return np.asarray(self.first / self.sizes[:, None])
+
+    @property
+    def mean(self) -> Floats:
+        return self.off if self.about is None else np.asarray(self.about + self.off)
 
     @property
     def mean_noise(self) -> Floats:
@@ -83,10 +90,13 @@ def centred(sums: Sums) -> Floats:
 def fitted(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spread]]:
     """The centre and the spread of each class, with axes of all classes together.
 
-    Twice: when the covariances are known, the second moments say something about the means as well.
+    Twice: when the covariances are known, the second moments say something about the means as well; but not
+    those about a first mean.
     """
     sums = _reconciled(sums)
-    if sums.by_class is not None:
+    if sums.about is not None:
+        pass
+    elif sums.by_class is not None:
         sums = _sharpened(sums, sums.by_class, sums.class_noise, _spreads(sums, keep))
     elif len(sums.sizes) == 1:
         sums = _sharpened(sums, sums.second[None], sums.second_noise, _spreads(sums, keep))
@@ -101,6 +111,7 @@ def fitted_alone(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spre
             replace(
                 sums,
                 sizes=sums.sizes[k : k + 1],
+                about=None if sums.about is None else sums.about[k : k + 1],
                 first=sums.first[k : k + 1],
                 second=second,
                 second_noise=sums.class_noise,
@@ -115,7 +126,7 @@ def fitted_alone(sums: Sums, keep: int | None = None) -> tuple[Floats, list[Spre
 
 def pooled_covariance(sums: Sums) -> tuple[Floats, float]:
     """The covariance inside the classes, all together, and the noise of an entry (standard deviation)."""
-    mean, weights = sums.mean, sums.weights
+    mean, weights = sums.off, sums.weights
     inside = sums.second / sums.sizes.sum() - (mean * weights[:, None]).T @ mean
     # A noisy mean makes its own square too large by its variance.
     inside += np.eye(len(inside)) * float(weights @ sums.mean_noise)
@@ -177,10 +188,10 @@ def _sharpened(sums: Sums, moments: Floats, noise: float, spreads: list[Spread])
 def _own_part(sums: Sums, k: int, found: Axes, factor: Floats, left: Floats) -> Floats:
     """How a class's covariance in the subspace differs from what is expected of it, beyond its noise."""
     assert sums.by_class is not None
-    n, v, mean = sums.sizes[k], found.vectors, sums.mean[k]
+    n, v, mean = sums.sizes[k], found.vectors, sums.off[k]
     seen = sums.by_class[k] / n - np.outer(mean, mean) + np.eye(len(mean)) * sums.mean_noise[k]
     difference = v.T @ (seen - factor @ factor.T - np.diag(left)) @ v
-    noise = sums.class_noise / n**2 + _noise_of_squares(sums, sums.mean @ v)[k]
+    noise = sums.class_noise / n**2 + _noise_of_squares(sums, sums.off @ v)[k]
     size = float(found.values.sum())
     return np.asarray(v @ beyond_noise(difference, math.sqrt(noise), size) @ v.T)
 

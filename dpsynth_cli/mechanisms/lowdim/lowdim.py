@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -35,15 +34,12 @@ from dpsynth_cli.mechanisms.lowdim import guarantee, noisy_sums, pieces, printed
 from dpsynth_cli.mechanisms.lowdim.classes import Spread, centred, fitted, fitted_alone
 from dpsynth_cli.mechanisms.lowdim.inside import Box, box, measures, strength
 from dpsynth_cli.mechanisms.lowdim.moments import moments
+from dpsynth_cli.mechanisms.lowdim.sums import Learnt, asked_for, coordinates
 from dpsynth_cli.mechanisms.lowdim.tail import Noises
 from dpsynth_cli.mechanisms.registry import Mechanism, parameter
 from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
-from dpsynth_cli.numeric.spectrum import noise_edge
-from dpsynth_cli.questions import Ask, Floats, Model, Question
-from dpsynth_cli.shares import divide
+from dpsynth_cli.questions import Ask, Model
 
-POOLED = (8, 7)  # how the share of the moments is divided: all rows together, and each class
-WORTH = {False: 1.0, True: 0.05}  # by strata: the largest noise edge worth paying for, in d/12 (uniform rows)
 LARGEST = 2**27  # integers of an answer
 
 
@@ -82,51 +78,50 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
         return printed.run(ask, omega, params.dimension)
     # n, by class. Sums are divided by it, so a public guess would not do.
     sizes, rest = sizes_and_rest(ask, replace(omega, rows_hint=None), split)
-    plan = _plan(ask, omega, params, split, rest, np.maximum(1.0, sizes.rows))
 
     # Sums of y and y y^T, by class or of all rows, and how many values are missing (Algorithm 2; E11, E13).
-    answers = dict(zip(plan.asked, ask(list(plan.asked.values())), strict=True))
-    present = noisy_sums.present(omega, answers, max(1.0, float(sizes.rows.sum())))
-    sums = noisy_sums.in_units_of_y(omega, plan.asked, answers, sizes, present)
+    learnt = asked_for(ask, omega, params, split, rest, sizes)
+    sums, present = learnt.sums, learnt.present
 
     # The subspace: eigenvectors of M above the noise edge (Algorithm 3; E15).
     found: list[Spread] = []
-    if "moments" in answers:
+    if "moments" in learnt.answers:
         centres, found = fitted(sums, params.dimension)
-    elif "class moments" in answers:
+    elif "class moments" in learnt.answers:
         centres, found = fitted_alone(sums, params.dimension)
-    else:
-        centres = centred(sums)
+    if not found or sums.about is not None:
+        centres = centred(learnt.means)
 
     # The measure inside it (Algorithms 4 and 5), or more of the mean if there is no subspace.
     boxes: list[Box] = []
     bound: Callable[[int], Bound | None] = no_bound
-    if plan.counts is not None and any(len(spread.found) for spread in found):
-        epsilon = strength(ask, omega, plan.counts, len(found))
+    counts = learnt.counts
+    if counts is not None and any(len(spread.found) for spread in found):
+        epsilon = strength(ask, omega, counts, len(found))
         boxes = [
             box(s.found, centre, params.dimension, epsilon * n)
             for s, centre, n in zip(found, centres, sizes.rows.tolist(), strict=True)
         ]
-        inside = measures(ask, omega, params.inside, plan.counts, sizes, boxes, noisy_sums.BITS)
+        inside = measures(ask, omega, params.inside, counts, sizes, boxes, noisy_sums.BITS)
         parts = [pieces.counted(omega, *each) for each in zip(inside, centres, found, boxes, strict=True)]
-        if guarantee.known(omega, params.clip) and noisy_sums.finest(plan.asked.values()):
-            second = answers.get("moments", answers.get("class moments"))
-            noises = Noises(second.noise if second else "none", answers["mean"].noise, sizes.noise)
+        if guarantee.known(omega, params.clip) and noisy_sums.finest(learnt.asked.values()):
+            second = learnt.answers.get("moments", learnt.answers.get("class moments"))
+            noises = Noises(second.noise if second else "none", learnt.answers["mean"].noise, sizes.noise)
             by_counts = guarantee.Counted(
-                omega, sums, "moments" in answers, noises, centres, boxes, inside, parts
+                omega, sums, "moments" in learnt.answers, noises, centres, boxes, inside, parts
             )
             bound = partial(guarantee.expected_w1, by_counts)
     else:
-        if plan.counts is not None:
-            mean = plan.asked["mean"]
-            again = ask([replace(mean, step="mean again", share=plan.counts)])[0]
-            centres = noisy_sums.means_of_two(sums, again, noisy_sums.unit(mean), omega, present)
+        if counts is not None:
+            mean = noisy_sums.question(ask, omega, None, "mean again", 1, counts, omega.strata)
+            again = ask([mean])[0]
+            centres = noisy_sums.means_of_two(learnt.means, again, noisy_sums.unit(mean), omega, present)
         spreads: Sequence[Spread | None] = found or [None] * len(centres)
         of_class = zip(sizes.rows.tolist(), centres, spreads, strict=True)
         parts = [pieces.normal(omega, *each) for each in of_class]
 
     # X'' = X' + mean, metric projection (Algorithm 1, E12).
-    notes, facts = _account(plan, found, boxes, params)
+    notes, facts = _account(learnt, found, boxes, params)
     also = {"moments": partial(moments, omega, sizes.rows, centres, found)}
     return Model(sizes.total, pieces.drawing(omega, parts, 1 - present), notes, facts, also, bound)
 
@@ -134,7 +129,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
 def fits(omega: Domain, params: Params) -> list[str]:
     """Why these columns cannot be released so."""
     problems = printed.fits(omega, params.dimension) if params.algorithm == "printed" else []
-    columns, d = len(omega.modelled), _coordinates(omega)
+    columns, d = len(omega.modelled), coordinates(omega)
     if params.dimension is not None and params.dimension > d:
         also = f" ({d} coordinates)" if d > columns else ""
         problems.append(
@@ -148,71 +143,19 @@ def fits(omega: Domain, params: Params) -> list[str]:
     return problems
 
 
-def _coordinates(omega: Domain) -> int:
-    return sum(column.width for column in omega.modelled)
-
-
-@dataclass(frozen=True)
-class Stages:
-    """The questions of one round by their steps, the share left for counts, and the edge to expect."""
-
-    asked: dict[str, Question]
-    counts: Fraction | None
-    edge: float | None
-    dropped: bool = False
-
-
-def _plan(
-    ask: Ask, omega: Domain, params: Params, split: Mapping[str, float], rest: Fraction, rows: Floats
-) -> Stages:
-    """Shares by the split; what is not asked for is spent on the rest.
-
-    A public rule: moments are left out where even the noise edge would be too large for anything to stand
-    above it. Without classes means alone are little, so that is never unless hopeless.
-    """
-    by, d = omega.strata, len(omega.modelled)
-    alone = params.basis == "per_class" and by is not None
-    stages = ["mean"]
-    if params.dimension != 0:
-        stages += ["moments"] if params.inside == "gaussian" else ["moments", "counts"]
-    shares = dict(zip(stages, divide(rest, [split[stage] for stage in stages]), strict=True))
-
-    def sums(step: str, degree: int, share: Fraction, by: str | None) -> Question:
-        return noisy_sums.question(ask, omega, params.clip, step, degree, share, by)
-
-    asked = {}
-    edge = None
-    if "moments" in shares:
-        own = params.inside == "gaussian" and by is not None and not alone
-        parts = divide(shares["moments"], POOLED) if own else [shares["moments"]]
-        if not alone:
-            asked["moments"] = sums("moments", 2, parts[0], None)
-        if alone or own:
-            asked["class moments"] = sums("class moments", 2, parts[-1], by)
-        first = next(iter(asked.values()))
-        tau = ask.sd(first) / noisy_sums.unit(first) ** 2 / float(rows.mean() if alone else rows.sum())
-        edge = noise_edge(tau, _coordinates(omega))
-        if params.dimension is None and edge > WORTH[by is not None] * d / 12:
-            plain = replace(params, dimension=0)
-            return replace(_plan(ask, omega, plain, split, rest, rows), edge=edge, dropped=True)
-    nullable = [c.name for c in omega.modelled if c.nullable and c.type != "nominal"]
-    mean, *missing = divide(shares["mean"], [4 * d] + [1] * len(nullable))
-    asked["mean"] = sums("mean", 1, mean, by)
-    asked |= noisy_sums.rate_questions(omega, dict(zip(nullable, missing, strict=True)))
-    return Stages(asked, shares.get("counts"), edge)
-
-
 def _account(
-    plan: Stages, spreads: Sequence[Spread], boxes: Sequence[Box], params: Params
+    learnt: Learnt, spreads: Sequence[Spread], boxes: Sequence[Box], params: Params
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """What was chosen and why, from private numbers and public rules only."""
     facts: dict[str, Any] = {"dimension": 0, "inside": params.inside if spreads else "means only"}
-    if plan.edge is not None:
-        facts["noise_edge_expected"] = plan.edge
-    if plan.dropped:
+    if learnt.edge is not None:
+        facts["noise_edge_expected"] = learnt.edge
+    if learnt.bounds:
+        facts["clip"] = learnt.bounds
+    if learnt.dropped:
         return (
-            f"Means only: an axis would need a variance above {plan.edge:.2g} (the box has sides 1) to stand "
-            "above the noise of second moments, so their share was spent on the means.",
+            f"Means only: an axis would need a variance above {learnt.edge:.2g} (the box has sides 1) to "
+            "stand above the noise of second moments, so their share was spent on the means.",
         ), facts
     if not spreads:
         return ("Means only, as the spec says: rows of a class differ by rounding alone.",), facts

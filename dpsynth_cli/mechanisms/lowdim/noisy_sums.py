@@ -18,6 +18,7 @@ from dpsynth_cli.mechanisms.lowdim.classes import Sums, centred
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.spectrum import mirrored
 from dpsynth_cli.questions import Answer, Ask, Bins, CellCounts, Cells, Floats, Moments, Question
+from dpsynth_cli.shares import divide
 
 BITS = 14  # of a coordinate; fewer where the noise would not fit
 RAREST = 0.05  # part of a column that is there, below which sums are not scaled up further
@@ -39,6 +40,12 @@ def question(
     return asked
 
 
+def bits(asked: Question) -> int:
+    """Those of a coordinate."""
+    assert isinstance(asked.statistic, Moments)
+    return asked.statistic.bits
+
+
 def unit(asked: Question) -> int:
     """z = unit y."""
     assert isinstance(asked.statistic, Moments)
@@ -50,13 +57,15 @@ def finest(asked: Iterable[Question]) -> bool:
     return all(q.statistic.bits == BITS for q in asked if isinstance(q.statistic, Moments))
 
 
-def rate_questions(omega: Domain, shares: Mapping[str, Fraction]) -> dict[str, Question]:
-    """How many values of each of these columns are missing, by the names of their steps."""
+def with_rates(omega: Domain, share: Fraction) -> tuple[Fraction, dict[str, Question]]:
+    """What is left of the share of a mean; and how many values of each column are missing, by their steps."""
+    names = [c.name for c in omega.modelled if c.nullable and c.type != "nominal"]
+    left, *missing = divide(share, [4 * len(omega.modelled)] + [1] * len(names))
     asked = {}
-    for name, share in shares.items():
+    for name, share in zip(names, missing, strict=True):
         cells = Cells((Bins(name, (0, omega[name].size, omega[name].codes)),))
         asked[f"missing {name}"] = Question(f"missing {name}", CellCounts(cells), share)
-    return asked
+    return left, asked
 
 
 def present(omega: Domain, answers: Mapping[str, Answer], n: float) -> Floats:

@@ -15,6 +15,8 @@ from dpsynth_cli.questions import (
     CellCounts,
     Cells,
     CellSums,
+    Centres,
+    Distance,
     Gram,
     Halves,
     Misfit,
@@ -66,6 +68,12 @@ def check_question(question: Question, omega: Domain) -> None:
                 raise ValueError("moments are of degree 1 or 2, with a positive clip")
             if clip is not None and len(columns) * (2**statistic.bits - 1) ** 2 >= 2**62:
                 raise ValueError("too many bits: a row's norm would not fit in 64 bits")
+            if statistic.about is None and statistic.norm != 2:
+                raise ValueError("rows are clipped by another norm about a centre only")
+            if statistic.about is not None:
+                if clip is None:
+                    raise ValueError("rows about a centre have a clip")
+                _check_centres(statistic.about, columns, statistic.bits, statistic.norm, omega)
         case Gram(axes=axes, scores=scores, diagonal=diagonal, bits=bits):
             if len(axes) < 2 or (scores is not None and diagonal):
                 raise ValueError("a Gram has at least two axes, and scores have no diagonal")
@@ -182,6 +190,8 @@ def _check_axis(axis: Axis, omega: Domain) -> None:
         fits = len(axis.weights) == width and 1 <= axis.bits <= 28
         if not fits or sum(map(abs, axis.weights)) * q >= 2**53:
             raise ValueError("weights do not fit")
+    if isinstance(axis, Distance):
+        _check_centres(axis.about, axis.columns, axis.bits, axis.norm, omega)
     if isinstance(axis, Scored):
         if not all(isinstance(inner, Halves | Bins) for inner in axis.attributes):
             raise ValueError("scores are of the cells of one column each")
@@ -192,6 +202,21 @@ def _check_axis(axis: Axis, omega: Domain) -> None:
             raise ValueError("scores do not fit in 64 bits")
         for inner in axis.attributes:
             _check_axis(inner, omega)
+
+
+def _check_centres(about: Centres, columns: tuple[str, ...], bits: int, norm: int, omega: Domain) -> None:
+    """A centre is one of the places that z can have, one for each class; no row's norm leaves 64 bits."""
+    if norm not in (1, 2) or not 1 <= bits <= 28 or not columns:
+        raise ValueError("distances are of one column or more, in the norms 1 and 2")
+    if about.of is not None and not omega[about.of].categorical:
+        raise ValueError("centres are those of the classes of a categorical column")
+    q, width = 2**bits - 1, sum(omega[name].width for name in columns)
+    if len(about.points) != (1 if about.of is None else omega[about.of].codes):
+        raise ValueError("one centre a class")
+    if any(len(point) != width or max(map(abs, point)) > q for point in about.points):
+        raise ValueError("centres do not fit")
+    if width * (2 * q) ** 2 >= 2**62:
+        raise ValueError("too many bits: a row's norm would not fit in 64 bits")
 
 
 def _check_edges(given: tuple[int, ...], codes: int | None) -> None:

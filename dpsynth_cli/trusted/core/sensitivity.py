@@ -73,7 +73,7 @@ def _of_one_row(question: Question, omega: Domain) -> Sensitivity:
     """By class, one row is in one block: adding it moves that block only; replacing it moves inside a
     block, or out of one and into another."""
     assert not isinstance(question.statistic, RowScores | UnitSizes | UnitPairs | OpenLabels)
-    add = _add_remove(question.statistic)
+    add = _add_remove(question.statistic, omega)
     if omega.neighbours == "add_remove":
         return add
     replace = _replace_one(question.statistic, add, omega)
@@ -108,8 +108,8 @@ def largest_value(statistic: Statistic) -> int:
 def _largest_entry(statistic: Sums) -> int:
     """The most that one row, unit or pair adds to one integer of the sum."""
     match statistic:
-        case Moments(degree=degree, bits=bits):
-            return int((2**bits - 1) ** degree)
+        case Moments(degree=degree):
+            return int(reach(statistic) ** degree)
         case Gram(scores=scores, bits=bits) if scores is not None:
             return int((2**bits - 1) ** 2)
         case RowScores(bound=bound):
@@ -124,6 +124,26 @@ def clip_bound(moments: Moments) -> int:
     return int(moments.clip * (2**moments.bits - 1))
 
 
+def reach(moments: Moments) -> int:
+    """How large one number of a row can be: that of z - c is between -2q and 2q, since c is one of z's."""
+    q = 2**moments.bits - 1
+    return q if moments.about is None else min(2 * q, clip_bound(moments))
+
+
+def _about_a_centre(statistic: Moments, d: int) -> Sensitivity:
+    """One row of d coordinates, of norm at most C, which is all that is known of it, and that none is above
+    the reach."""
+    c, most = clip_bound(statistic), reach(statistic)
+    if statistic.norm == 1:  # |w|_2 <= |w|_1, and |w|_2^2 <= |w|_1 max|w|
+        first, second = c, (c * c + c * most) // 2
+    else:  # |w|_1 <= sqrt(d) |w|_2
+        first, second = isqrt(d * c * c), (d + 1) * c * c // 2
+    if statistic.degree == 1:
+        return Sensitivity(first, c * c, largest=most)
+    # sum over i <= j of |w_i w_j| = (|w|_1^2 + |w|_2^2) / 2; Frobenius norm of w w^T = |w|_2^2
+    return Sensitivity(second, c**4, True, most * most)
+
+
 def _row_scores(statistic: RowScores) -> Sensitivity:
     """One row replaced moves its own r coordinates only, from one point of the ball to another: 2 C in L2,
     and 2 sqrt(r) C in L1, since |w|_1 <= sqrt(r) |w|_2."""
@@ -131,10 +151,14 @@ def _row_scores(statistic: RowScores) -> Sensitivity:
     return Sensitivity(2 * isqrt(r * c * c), 4 * c * c)
 
 
-def _add_remove(statistic: Total | CellCounts | Moments | Gram | CellSums | Misfit) -> Sensitivity:
+def _add_remove(
+    statistic: Total | CellCounts | Moments | Gram | CellSums | Misfit, omega: Domain
+) -> Sensitivity:
     match statistic:
         case Total() | CellCounts():
             return Sensitivity(1, 1)
+        case Moments(columns=columns, about=about) if about is not None:
+            return _about_a_centre(statistic, sum(omega[name].width for name in columns))
         case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
             # A nominal column has many coordinates, but a row has q at one of them: d counts columns.
             d, q = len(columns), 2**bits - 1

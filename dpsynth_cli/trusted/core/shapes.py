@@ -14,6 +14,8 @@ from dpsynth_cli.questions import (
     CellCounts,
     Cells,
     CellSums,
+    Centres,
+    Distance,
     Gram,
     Halves,
     Misfit,
@@ -102,7 +104,9 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
             if isinstance(axis, Scored):
                 of_axes(axis.attributes)
             else:
-                names.update(axis.columns if isinstance(axis, Affine) else (axis.column,))
+                names.update(axis.columns if isinstance(axis, Affine | Distance) else (axis.column,))
+            if isinstance(axis, Distance):
+                names.update(_class(axis.about))
 
     for question in questions:
         if question.by:
@@ -115,8 +119,8 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
                 for part in _as_tuple(cells):
                     of_axes(part.axes)
                 of_axes(attributes)
-            case Moments(columns=columns):
-                names.update(columns)
+            case Moments(columns=columns, about=about):
+                names.update(columns, _class(about))
             case Gram(axes=axes) | RowScores(axes=axes):
                 of_axes(axes)
             case Misfit(tables=tables):
@@ -129,6 +133,11 @@ def columns_of(questions: Sequence[Question]) -> set[str]:
             case UnitPairs(before=before, after=after, change=change):
                 of_axes((*before, *after, *change))
     return names
+
+
+def _class(about: Centres | None) -> tuple[str, ...]:
+    """The column that chooses a row's centre."""
+    return (about.of,) if about is not None and about.of else ()
 
 
 def per_class(cells: Cells | tuple[Cells, ...], classes: int) -> tuple[Cells, ...]:

@@ -14,9 +14,19 @@ from math import prod
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.questions import Affine, Axis, Cells, Ints, Moments, RowScores, Scored
+from dpsynth_cli.questions import Affine, Axis, Cells, Distance, Ints, Moments, RowScores, Scored
 from dpsynth_cli.trusted.core.shapes import axis_cells, cell_count
-from dpsynth_cli.trusted.sums.cells import between, centred, clipped, column_cells, holding, joined, spread
+from dpsynth_cli.trusted.sums.cells import (
+    between,
+    centred,
+    clipped,
+    column_cells,
+    holding,
+    joined,
+    size,
+    spread,
+)
+from dpsynth_cli.trusted.sums.rows_about import rows_about
 
 CodesByColumn = Mapping[str, np.ndarray]
 SCORES = 2**12 - 1  # cells of a pack whose scores are looked up
@@ -119,6 +129,11 @@ class Batch:
             return between(axis.edges, score)
         if isinstance(axis, Scored):
             return between(axis.edges, self._score(axis))
+        if isinstance(axis, Distance):
+            away = np.empty(self.rows, dtype=np.int64)
+            for here, z in rows_about(self.codes, self.rows, self.omega, axis.columns, axis.bits, axis.about):
+                away[here] = size(z.T, axis.norm)
+            return between(axis.edges, away)
         return column_cells(axis, self.codes[axis.column], self.omega[axis.column])
 
     def _score(self, axis: Scored) -> np.ndarray:

@@ -117,20 +117,25 @@ def coordinates(u: np.ndarray, column: Column, bits: int) -> list[Ints]:
     return [np.where(u == code, 2**bits - 1, 0) for code in range(column.codes)]
 
 
-def clipped(z: Ints, bound: int) -> Ints:
-    """Rows shrunk, toward zero, to integer norm at most bound. A row within the bound is unchanged.
+def size(z: Ints, norm: int) -> Ints:
+    """The sum of each row's absolute values (norm 1), or of its squares (2)."""
+    return np.asarray(np.abs(z).sum(axis=1) if norm == 1 else (z * z).sum(axis=1))
+
+
+def clipped(z: Ints, bound: int, norm: int = 2) -> Ints:
+    """Rows shrunk, toward zero, to integer norm (1 or 2) at most bound. A row within the bound is unchanged.
 
     Norms are integer sums, so they are exact in any order; each row's factor is its own. Rounding
     toward zero can still leave a row above the bound by the float division, so the integer norm is
     checked and the row shrunk again until it holds.
     """
     z = z.copy()
-    square = (z * z).sum(axis=1)
+    found = size(z, norm)
     factor = 1.0
-    while (long := square > bound * bound).any():
-        shrink = bound / np.sqrt(square[long].astype(np.float64)) * factor
+    while (long := found > bound**norm).any():
+        shrink = bound / found[long].astype(np.float64) ** (1 / norm) * factor
         z[long] = np.trunc(z[long] * shrink[:, None]).astype(np.int64)
-        square = (z * z).sum(axis=1)
+        found = size(z, norm)
         factor = 1.0 - 2.0**-20
     return z
 

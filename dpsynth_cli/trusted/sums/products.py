@@ -11,12 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from dpsynth_cli.questions import CellSums, Gram, Ints, Moments
-from dpsynth_cli.trusted.core.sensitivity import clip_bound
+from dpsynth_cli.trusted.core.sensitivity import clip_bound, reach
 from dpsynth_cli.trusted.sums.batch import Batch
-from dpsynth_cli.trusted.sums.cells import clipped, coordinates, joined
+from dpsynth_cli.trusted.sums.cells import clipped, joined
+from dpsynth_cli.trusted.sums.rows_about import rows_about
 from dpsynth_cli.trusted.sums.tables import PACK, added, pair_tables
-
-CHUNK = 2**19  # numbers that are multiplied together: they stay in the processor's cache
 
 
 def moments(asked: Moments, batch: Batch) -> Ints:
@@ -31,20 +30,14 @@ def moments(asked: Moments, batch: Batch) -> Ints:
 
 def _moments(asked: Moments, batch: Batch) -> tuple[Ints, Ints]:
     """The sum of z and (for degree 2) of the upper triangle of z z^T, a few rows at a time."""
-    d, q = sum(batch.omega[name].width for name in asked.columns), 2**asked.bits - 1
-    rows = max(1, min(max(256, CHUNK // d), 2**53 // (q * q) // 2))
+    d = sum(batch.omega[name].width for name in asked.columns)
     first, second = np.zeros(d, np.int64), np.zeros((d, d), np.int64)
-    for start in range(0, batch.rows, rows):
-        here = slice(start, start + rows)
-        z = np.stack(
-            [
-                part
-                for name in asked.columns
-                for part in coordinates(batch.codes[name][here], batch.omega[name], asked.bits)
-            ]
-        )
+    exact = 2**53 // max(1, reach(asked) ** 2) // 2  # rows whose products add up exactly in float64
+    for _, z in rows_about(
+        batch.codes, batch.rows, batch.omega, asked.columns, asked.bits, asked.about, max(1, exact)
+    ):
         if asked.clip is not None:
-            z = clipped(z.T, clip_bound(asked)).T
+            z = clipped(z.T, clip_bound(asked), asked.norm).T
         first += z.sum(axis=1)
         if asked.degree == 2:
             chunk = z.astype(np.float64)
