@@ -50,7 +50,7 @@ CASES = [(name, relation, by) for relation in RELATIONS for by in (None, "k") fo
 LOOSE_L1 = {"Moments 1, clipped", "Moments 2, clipped", ("Moments 2, two columns", "replace_one", None)}
 LOOSE_L2 = {("Moments 1, two columns", "replace_one", None), ("Moments 1, two columns", "replace_one", "k")}
 LOOSE_L2 |= {("Moments 1, clipped", "replace_one", by) for by in (None, "k")}
-LOOSE_L2 |= {("Moments 2, two columns", "replace_one", None)}
+LOOSE_L2 |= {("Moments 2, two columns", "replace_one", None), ("Moments 1, about", "replace_one", "k")}
 
 
 @cache

@@ -23,6 +23,8 @@ from dpsynth_cli.questions import (
     CellCounts,
     Cells,
     CellSums,
+    Centres,
+    Distance,
     Gram,
     Halves,
     Misfit,
@@ -55,6 +57,7 @@ def statistics(by: str | None) -> dict[str, Statistic]:
     x, e = Bins("x", (0, 1, 2, 3)), Halves("e", 1)
     scored = Scored((x, e), ((-3, 1, 0), (2, 0)), (-2, 0, 1, 5))
     tilted = Affine(("x", "e"), (2, 1, -1), (-2, 0, 2, 4), 1)
+    near, near_both = Centres(((1,), (-1,)), "k"), Centres(((7, 0, 2), (0, 7, 7)), "k")
     tables = (Cells((x,)), Cells((e, scored)))
     found: dict[str, Statistic] = {
         "Total": Total(),
@@ -66,6 +69,9 @@ def statistics(by: str | None) -> dict[str, Statistic]:
         "Moments 1, two columns": Moments(("x", "e"), 1, 1),
         "Moments 1, clipped": Moments(("x", "e"), 3, 1, Fraction(1)),
         "Moments 2": Moments(("x",), 1, 2),
+        "Moments 1, about": Moments(("x",), 1, 1, Fraction(2), near),
+        "Moments 2, about": Moments(("x", "e"), 3, 2, Fraction(1), near_both, 1),
+        "CellCounts, distance": CellCounts(Cells((Distance(("x", "e"), near_both, (0, 5, 12, 20), 3, 1),))),
         "Moments 2, two columns": Moments(("x", "e"), 1, 2),
         "Moments 2, clipped": Moments(("x", "e"), 2, 2, Fraction(1)),
         "Gram": Gram((x, e)),

@@ -18,6 +18,8 @@ from dpsynth_cli.questions import (
     CellCounts,
     Cells,
     CellSums,
+    Centres,
+    Distance,
     Gram,
     Halves,
     Misfit,
@@ -43,6 +45,8 @@ BINS = Bins("a", (0, 3, 3, 10, 11))
 SCORED = Scored(
     (BINS, Halves("x", 1), Bins("k", (0, 1, 2, 3))), ((-5, 0, 3, 9), (2, -2), (0, 7, -1)), (-3, 0, 4, 8)
 )
+ONE = Centres(((30, 0, 255, 100, -255),))
+EACH = Centres(((30, 0, 255, 100, -255), (0, 0, 0, 0, 0), (-255, 7, 7, 7, 99)), "k")
 
 QUESTIONS = [
     Question("n", Total(), Fraction(1)),
@@ -61,6 +65,16 @@ QUESTIONS = [
     Question("hot", Moments(("k", "x"), 8, 2, Fraction(1, 2)), Fraction(1)),
     Question("hot", Moments(("k", "x"), 8, 1), Fraction(1)),
     Question("hot", Moments(("k", "x"), 8, 1, Fraction(1, 2)), Fraction(1)),
+    Question("about", Moments(("a", "k", "x"), 8, 1, Fraction(9, 8), ONE, 1), Fraction(1)),
+    Question("about", Moments(("a", "k", "x"), 8, 2, Fraction(9, 8), EACH), Fraction(1)),
+    Question("about", Moments(("a", "k", "x"), 8, 2, Fraction(1), EACH, 1), Fraction(1), by="f"),
+    Question("about", Moments(("a", "k", "x"), 8, 1, Fraction(1), EACH), Fraction(1), by="k"),
+    *(
+        Question(
+            "far", CellCounts(Cells((Distance(("a", "k", "x"), EACH, ends, 8, norm), BINS))), Fraction(1)
+        )
+        for norm, ends in ((1, (0, 200, 400, 600)), (2, (0, 40_000, 120_000, 200_000)))
+    ),
     Question(
         "hot",
         CellCounts(Cells((Affine(("k", "x"), (3, -2, 1, 4), (-3000, -100, 300, 3000), 8),))),
@@ -142,7 +156,23 @@ def slow_halves(u: int, column: Column, bits: int) -> int:
     return 2**b if u == column.size else (u * 2**b) // column.size
 
 
+def slow_away(columns: tuple[str, ...], row: dict[str, int], bits: int, about: Centres) -> list[int]:
+    """z - c, c by the row's class; 0 where a value is missing."""
+    centre = list(about.points[row[about.of] if about.of else 0])
+    away: list[int] = []
+    for name in columns:
+        gone = OMEGA[name].type != "nominal" and row[name] == OMEGA[name].size
+        away += [0 if gone else z - centre.pop(0) for z in slow_z((name,), row, bits)]
+        if gone:
+            centre.pop(0)
+    return away
+
+
 def slow_cell(axis, row: dict[str, int]) -> int:
+    if isinstance(axis, Distance):
+        away = slow_away(axis.columns, row, axis.bits, axis.about)
+        size = sum(abs(a) if axis.norm == 1 else a * a for a in away)
+        return sum(edge <= size for edge in axis.edges[1:-1])
     if isinstance(axis, Affine):
         score = sum(w * z for z, w in zip(slow_z(axis.columns, row, axis.bits), axis.weights, strict=True))
         return sum(edge <= score for edge in axis.edges[1:-1])
@@ -209,10 +239,10 @@ def slow_row(statistic, row, block, length):
             vector[0] = 1
         case CellCounts(cells=cells):
             vector[slow_number(cells if isinstance(cells, Cells) else cells[block], row)] = 1
-        case Moments(columns=columns, bits=bits, degree=degree, clip=clip):
-            z = np.array([slow_z(columns, row, bits)])
+        case Moments(columns=columns, bits=bits, degree=degree, clip=clip, about=about, norm=norm):
+            z = np.array([slow_away(columns, row, bits, about) if about else slow_z(columns, row, bits)])
             if clip is not None:
-                z = clipped(z, int(clip * (2**bits - 1)))
+                z = clipped(z, int(clip * (2**bits - 1)), norm)
             z = z[0]
             vector[:] = z if degree == 1 else [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
         case Gram(axes=axes, scores=scores) if scores is not None:
@@ -334,6 +364,11 @@ def test_the_upper_bound_is_in_the_last_cell_and_missing_in_its_own():
 def test_clipping_holds_in_integers_and_leaves_short_rows_alone():
     rng = np.random.default_rng(0)
     z = rng.integers(-1023, 1024, size=(4000, 5))
+    short = clipped(z, 900, 1)
+    assert (np.abs(short).sum(axis=1) <= 900).all()
+    inside = np.abs(z).sum(axis=1) <= 900
+    assert (short[inside] == z[inside]).all()
+    assert (np.abs(short[~inside]).sum(axis=1) > 890).all()
     short = clipped(z, 900)
     assert ((short * short).sum(axis=1) <= 900 * 900).all()
     inside = (z * z).sum(axis=1) <= 900 * 900
@@ -366,6 +401,16 @@ def test_only_the_columns_that_are_asked_for_are_read():
             Cells((Affine(("x",), (1,), (2**62, -(2**62), 0), 8),))
         ),  # their difference would wrap around
         Moments((), 8, 1),
+        Moments(("x",), 8, 1, Fraction(1), None, 1),
+        Moments(("x",), 8, 1, None, Centres(((0,),))),  # no row is known to be near a centre
+        Moments(("x",), 8, 1, Fraction(1), Centres(((0,),)), 3),
+        Moments(("x",), 8, 1, Fraction(1), Centres(((0,), (0,)), "k")),  # one a class
+        Moments(("x", "k"), 8, 1, Fraction(1), Centres(((0, 0),))),
+        Moments(("x",), 8, 1, Fraction(1), Centres(((256,),))),  # no value is there
+        Moments(("x",) * 33, 28, 1, Fraction(1), Centres(((0,) * 33,))),  # a row's norm would wrap around
+        Moments(("x",), 14, 2, Fraction(9), Centres(((0,),))),
+        CellCounts(Cells((Distance(("x",), Centres(((0,),), "x"), (0, 1), 8),))),
+        CellCounts(Cells((Distance((), Centres(((),)), (0, 1), 8),))),
         Gram((Halves("x", 2),)),
         Gram((BINS, Halves("x", 1)), scores=((1, 1, 1, 4), (0, 1)), bits=2),
         CellSums(Cells((Halves("x", 1),)), ()),
