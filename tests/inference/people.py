@@ -24,11 +24,12 @@ def spec(
     epsilon: float = 1.0,
     delta: str | None = None,
     strata: str | None = None,
+    params: dict[str, object] | None = None,
     **columns: object,
 ) -> Spec:
     document = {"dpsynth": 1, "name": "p", "input": "p.csv", "output": "q.csv"}
     privacy = {"epsilon": str(epsilon)} | ({"delta": delta} if delta else {})
-    named = {"name": mechanism} | ({"strata": strata} if strata else {})
+    named = {"name": mechanism} | ({"strata": strata} if strata else {}) | (params or {})
     return from_document(document | {"privacy": privacy, "mechanism": named, "columns": columns or COLUMNS})
 
 

@@ -1,6 +1,8 @@
 """`lowdim`: private PCA, then a measure in the subspace.
 
 lowdim       the mechanism: dimension, axes, shares
+sums         which sums are asked for, and with what share
+near         sums about private means, of rows that are pulled in
 noisy_sums   the questions: sums of y and y y^T, and their answers
 classes      means and covariances of several classes, pooled
 inside       counts in the subspace by pmm or psmm

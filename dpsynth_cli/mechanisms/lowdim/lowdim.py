@@ -10,6 +10,7 @@ Where this is not the printed algorithm (docs/privacy.md):
   the mean's noise is that of d columns (E13);
 - X'' = X' + mean with the synthetic X' (E12), projected on the box and on the declared grid;
 - sums are asked for by class, and the classes' sizes are paid for (E14);
+- with `inside: gaussian` sums are about private means, of rows that are pulled in (`near.py`);
 - d' counts the eigenvalues above the noise edge 2 tau sqrt(d), shrunk; it may be 0 (E15);
 - the ball of radius R is a box of four standard deviations inside the cube's image (E16; `inside.py`).
 
@@ -60,11 +61,16 @@ class Params:
     )
     clip: float | None = parameter(
         None,
-        "public bound on a row's distance from the centre, half of every column's range being 1; auto: none",
+        "public bound on a row's distance from its mean, half of a column's range being 1; auto: see about",
         low=0.01,
         high=1000,
         whole=False,
         auto=True,
+    )
+    about: str = parameter(
+        "means",
+        "means: rows are added up about private means, pulled in to where most are; middle: as they are",
+        choices=("means", "middle"),
     )
     algorithm: str = parameter(
         "practical",
@@ -135,6 +141,8 @@ def fits(omega: Domain, params: Params) -> list[str]:
         problems.append(
             f"mechanism.dimension is {params.dimension}; there are only {columns} columns{also} in the model"
         )
+    if params.clip is not None and params.about == "middle":
+        problems.append("mechanism.about: middle leaves rows as they are; leave out mechanism.clip")
     if params.dimension != 0 and omega.classes * d * (d + 1) // 2 > LARGEST:
         problems.append(
             f"lowdim would need {d * (d + 1) // 2:,} products in each of {omega.classes} classes; "

@@ -37,6 +37,8 @@ class Wanted(Protocol):
     @property
     def basis(self) -> str: ...
     @property
+    def about(self) -> str: ...
+    @property
     def clip(self) -> float | None: ...
 
 
@@ -95,7 +97,8 @@ def asked_for(
     # How far rows are from their means, if sums may be about them: a coordinate can be twice as large.
     look = None
     laplace = near.pure(ask, mean)
-    if wanted.clip is not None or (counts is None and (not laplace or coordinates(omega) >= WIDE)):
+    near_means = counts is None and wanted.about == "means" and (not laplace or coordinates(omega) >= WIDE)
+    if near_means or wanted.clip is not None:
         first, distances, left = divide(left, near.MEAN[laplace])
         norms = (2, 1) if laplace else (2,)
         bits = min(noisy_sums.bits(own) for own in (mean, second) if own) - 1

@@ -379,7 +379,7 @@ def test_rows_are_added_up_about_their_means_and_pulled_in_to_where_few_of_them_
     sizes = furthest.sum(axis=1) if delta is None else np.sqrt((furthest**2).sum(axis=1))
     clip = model.facts["clip"]["moments"]
     assert np.quantile(sizes, 0.5) < clip < 1.5 * np.quantile(sizes, 0.99)
-    assert noise_of(bill)["moments"] < 0.5 * plain["moments"]
+    assert noise_of(bill)["moments"] < (0.7 if delta is None else 0.5) * plain["moments"]
     moments = model.exports["moments"]()
     for k, one in enumerate(moments["classes"][:2]):
         mean, covariance = x[label == k].mean(axis=0), np.cov(x[label == k].T)
