@@ -127,7 +127,7 @@ def clip_bound(moments: Moments) -> int:
 def reach(moments: Moments) -> int:
     """How large one number of a row can be: that of z - c is between -2q and 2q, since c is one of z's."""
     q = 2**moments.bits - 1
-    return q if moments.about is None else min(2 * q, clip_bound(moments))
+    return int(q if moments.about is None else min(2 * q, clip_bound(moments)))
 
 
 def _about_a_centre(statistic: Moments, d: int) -> Sensitivity:
