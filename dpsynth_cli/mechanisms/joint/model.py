@@ -66,9 +66,10 @@ class Evidence:
                 self.siblings.draw_again(self._chain(tables, links, rng, ()), rng)
         chain, tried = self._chain(tables, links, rng, wanted), set[int]()
         for _ in range(TRIES if self.siblings is None else 0):
-            root = max(chain.astray, key=lambda j: chain.astray[j])
-            if chain.astray[root] < ASTRAY or root in tried:
+            away = {j: far for j, far in chain.astray.items() if far >= ASTRAY and j not in tried}
+            if not away:
                 break
+            root = max(away, key=lambda j: away[j])
             tried.add(root)
             other = self._chain(tables, links, rng, wanted, root)
             chain = min(chain, other, key=lambda one: sum(one.astray.values()))
