@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp
+
 Floats: TypeAlias = NDArray[np.float64]
 
 STEPS = 48  # of a bisection
@@ -29,7 +31,7 @@ def moments(centre: Floats, sd: Floats, low: float, high: float) -> tuple[Floats
     s = np.maximum(sd, 1e-12)
     t, u = (centre - low) / s, (centre - high) / s
     above, beyond = ndtr(t), ndtr(u)
-    peak, edge = (np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) for x in (t, u))
+    peak, edge = (exp(-(x**2) / 2) / np.sqrt(2 * np.pi) for x in (t, u))
     mean = s * (t * above + peak - u * beyond - edge)
     # Beyond `high`, (X - low)^2 = (X - high)^2 + 2 (high - low) (X - high) + (high - low)^2.
     square = s**2 * ((1 + t**2) * above + t * peak - (1 + u**2) * beyond - u * edge)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import power
 from dpsynth_cli.numeric.systematic import chosen
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -66,7 +67,7 @@ def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Float
             ratio[given.sum(axis=1) <= 0] = 1.0  # nothing is known of these rows
             if at < len(targets) - 1:
                 trust = np.where(given < FEWEST, 1.0, there / (there + TIMID))
-                ratio = (factor * ratio) ** trust / factor
+                ratio = power(factor * ratio, trust) / factor
             factor *= ratio
             wide = ratio[:, target.group]
             for some in batches(*p.shape):

@@ -19,6 +19,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp
+
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -171,7 +173,7 @@ def _components(pair: Siblings) -> tuple[Floats, Floats]:
     tau, natural = np.sqrt(tau2), f * (1 - f) * p
 
     def normal(x: Floats, sd: Floats) -> Floats:
-        return np.asarray(np.exp(-0.5 * (x / sd) ** 2) / (np.sqrt(2 * np.pi) * sd))
+        return np.asarray(exp(-0.5 * (x / sd) ** 2) / (np.sqrt(2 * np.pi) * sd))
 
     nothing, everything = normal(seen, tau), normal(seen - p, tau)
     one_side = (nothing + everything) / 2

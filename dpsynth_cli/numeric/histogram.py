@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp, log
+
 Floats = NDArray[np.float64]
 
 
@@ -84,8 +86,8 @@ def alike(masses: Floats, variance: float) -> Floats:
     away = masses - expected
     noise = LEFT * max(variance, 1e-9) * (1 - 2 * part + len(part) * part**2)
     square = (SPREADS[:, None, None] * expected) ** 2 + noise
-    likely = -0.5 * (away**2 / square + np.log(square))[:, :, pooled > 0].sum(axis=(1, 2))
-    weights = np.exp(likely - likely.max())
+    likely = -0.5 * (away**2 / square + log(square))[:, :, pooled > 0].sum(axis=(1, 2))
+    weights = exp(likely - likely.max())
     signal = np.tensordot(weights / weights.sum(), SPREADS**2, 1) * (expected**2).sum(axis=0)
     found = expected + signal / (signal + noise.sum()) * away
     return np.asarray(found * totals / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp, gram, log, solver
 from dpsynth_cli.numeric.residual import Basis
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -26,14 +27,13 @@ Solve: TypeAlias = Callable[[Floats], Floats]
 STEPS = 60  # of Newton's method, at most
 NEAR = 1e-9  # what a step would gain, in nats: no more is worth one
 DIRECT = 4096  # functions whose covariances are written down, if their products are functions too
-PRODUCTS = 2**31  # of functions, functions and cells, up to which covariances are written down in any case,
+PRODUCTS = 2**29  # of functions, functions and cells, up to which covariances are written down in any case,
 VALUES = 2**25  # and of functions and cells
-RIDGE = 1e-10  # of a variance, at least: where cells are all but empty, covariances are hard to divide by
 INNER, MORE = 60, 300  # of conjugate gradients in a step, at most; more in few cells:
 WORK = 2**22  # cells times these, at most,
 ALL, FEWEST = 2**26, 600  # and times those of all steps, but so many in any case
 SHORTER = 30  # halvings of a step, at most
-ROUNDED = 14  # digits of a probability; where gradients are conjugate, processors may differ in the eighth
+ROUNDED = 14  # digits of a probability
 
 
 def fitted(
@@ -62,9 +62,10 @@ def fitted(
         if never is not None:
             p[never] = -np.inf
         highest = float(p.max())
-        p = np.exp(p - highest)
+        p -= highest
+        p = exp(p)
         whole = float(p.sum())
-        value = highest + np.log(whole) - float(theta @ means) + float(penalty @ theta**2) / 2
+        value = highest + float(log(whole)) - float((theta * (means - penalty * theta / 2)).sum())
         return value, p / whole
 
     inner = max(INNER, min(MORE, WORK // basis.cells))
@@ -73,11 +74,9 @@ def fitted(
     for _ in range(steps):
         every = basis.means(p)
         down = means - every[index] - penalty * theta
-        if written is None:
-            step = _newton(basis, index, p, every, penalty, down, inner)
-        else:
-            step = _solve((written * p[cells]) @ written.T, every[index], penalty)(down)
-        gain = float(down @ step)
+        products = None if written is None else _products(written, p[cells])
+        step = _newton(basis, index, p, every, penalty, down, products, inner)
+        gain = float((down * step).sum())
         if gain < NEAR:
             break
         for _ in range(SHORTER):
@@ -92,36 +91,40 @@ def fitted(
 
 
 def _newton(
-    basis: Basis, index: Ints, p: Floats, every: Floats, penalty: Floats, down: Floats, inner: int
+    basis: Basis,
+    index: Ints,
+    p: Floats,
+    every: Floats,
+    penalty: Floats,
+    down: Floats,
+    products: Floats | None,
+    inner: int,
 ) -> Floats:
     """The step of Newton's method: solves (covariances + penalty) step = down."""
+    here = every[index]
     if set(basis.sizes) <= {1, 2}:  # the product of two functions is a function
-        few = np.arange(min(len(index), DIRECT))
-        block = _solve(every[index[few][:, None] ^ index[few]], every[index[few]], penalty[few])
-        if len(few) == len(index):
-            return block(down)
-        scale = 1 / (np.maximum(1 - every[index] ** 2, 1e-3) + penalty)
-        nearly = _partly(few, block, scale)
+        return _solve(every[index[:, None] ^ index], here, penalty)(down)
+    if products is not None:
+        nearly = _solve(products, here, penalty)
     else:
         nearly = _as_if_independent(basis, index, p, penalty)
-    weights, here = np.zeros(basis.cells), every[index]
+    weights = np.zeros(basis.cells)
 
     def moved(x: Floats) -> Floats:
         weights[index] = x
-        return np.asarray(basis.means(p * (basis.values(weights) - here @ x))[index] + penalty * x)
+        away = basis.values(weights)
+        away -= float((here * x).sum())
+        away *= p
+        return basis.means(away)[index] + penalty * x
 
     return conjugate_gradients(moved, nearly, down, inner)
 
 
-def _partly(few: Ints, block: Solve, scale: Floats) -> Solve:
-    """Undoes a map: of these numbers by what undoes them together, of the others one by one."""
-
-    def nearly(x: Floats) -> Floats:
-        found = scale * x
-        found[few] = block(x[few])
-        return found
-
-    return nearly
+def _products(written: Floats, p: Floats) -> Floats:
+    """The means of products of all pairs of functions."""
+    rows = written * np.sqrt(p)
+    length = np.sqrt(np.maximum((rows * rows).sum(axis=1), 1e-300))
+    return np.asarray(gram(rows / length[:, None]) * np.multiply.outer(length, length))
 
 
 def _as_if_independent(basis: Basis, index: Ints, p: Floats, penalty: Floats) -> Solve:
@@ -132,19 +135,16 @@ def _as_if_independent(basis: Basis, index: Ints, p: Floats, penalty: Floats) ->
 
     def nearly(x: Floats) -> Floats:
         whole[index] = x
-        return np.asarray(turn.back(scale * turn.to(whole))[index])
+        return turn.back(scale * turn.to(whole))[index]
 
     return nearly
 
 
 def _solve(products: Floats, means: Floats, penalty: Floats) -> Solve:
-    """Undoes covariances and penalty; covariances by means of products and products of means."""
-    from scipy.linalg import cho_factor, cho_solve  # takes long to import, and not every command needs it
-
-    covariance = products - np.multiply.outer(means, means)
-    covariance[np.diag_indices_from(covariance)] += np.maximum(penalty, RIDGE)
-    factor = cho_factor(covariance, overwrite_a=True, check_finite=False)
-    return lambda x: np.asarray(cho_solve(factor, x, check_finite=False))
+    """Undoes covariances and penalty, about; covariances by means of products and products of means."""
+    products -= np.multiply.outer(means, means)
+    products[np.diag_indices_from(products)] += penalty
+    return solver(products)
 
 
 def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) -> Floats:
@@ -155,15 +155,15 @@ def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) 
     """
     x, left = np.zeros(len(wanted)), wanted.copy()
     direction = nearly(left)
-    size = begun = float(left @ direction)
+    size = begun = float((left * direction).sum())
     for _ in range(most):
         if size <= 1e-4 * begun:
             break
         along = moved(direction)
-        step = size / float(direction @ along)
+        step = size / float((direction * along).sum())
         x += step * direction
         left -= step * along
         turned = nearly(left)
-        size, before = float(left @ turned), size
+        size, before = float((left * turned).sum()), size
         direction = turned + size / before * direction
     return x

@@ -14,6 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp, log
+
 Floats: TypeAlias = NDArray[np.float64]
 
 # The stories a cell can have: about r e rows, for normal widths of r; at last about `most` rows.
@@ -49,8 +51,8 @@ def shrunk(noisy: Floats, variance: float, expected: Floats, most: Floats, zeros
     centre = np.vstack([np.minimum(RATIOS[:, None] * expected, most), most])
     width = np.vstack([WIDTHS[:, None] * expected, TOP * most]) ** 2
     spread = width + variance
-    likely = -0.5 * ((noisy - centre) ** 2 / spread + np.log(spread))
-    likely = np.exp(likely - likely.max(axis=0))
+    likely = -0.5 * ((noisy - centre) ** 2 / spread + log(spread))
+    likely = exp(likely - likely.max(axis=0))
     weights = PRIOR / PRIOR.sum()
     for _ in range(ROUNDS):
         told = weights[:, None] * likely

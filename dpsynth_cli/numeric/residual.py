@@ -12,17 +12,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import turned
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 RARE = 1e-6  # part of the rows that a cell of a column is taken to have at least
 TOGETHER = 32  # cells of neighbouring axes that are turned by one product of matrices
+FINE = 2.0**24  # steps of the largest entry of a row, to which other functions than contrasts are rounded,
+COARSE = 2.0**20  # and their squares
 
 
 def contrasts(k: int) -> Floats:
@@ -31,11 +36,20 @@ def contrasts(k: int) -> Floats:
     >>> contrasts(2).tolist()
     [[1.0, 1.0], [1.0, -1.0]]
     """
+    return _helmert(k) * _units(k)[:, None]
+
+
+def _helmert(k: int) -> Floats:
+    """The same in whole numbers."""
     found = np.ones((k, k))
     for row in range(1, k):
         found[row] = [1.0] * row + [-float(row)] + [0.0] * (k - 1 - row)
-        found[row] *= math.sqrt(k / (row * (row + 1)))
     return found
+
+
+def _units(k: int) -> Floats:
+    """What each of them is to be multiplied by."""
+    return np.array([1.0, *(math.sqrt(k / (row * (row + 1))) for row in range(1, k))])
 
 
 class Basis:
@@ -43,27 +57,27 @@ class Basis:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes, self.cells = tuple(sizes), math.prod(sizes)
-        self._blocks = [
-            reduce(_product, [contrasts(self.sizes[axis]) for axis in some]) for some in _axes(self.sizes)
-        ]
+        self._turn = Turn(
+            [reduce(_kron, [_helmert(self.sizes[axis]) for axis in some]) for some in _axes(self.sizes)],
+            reduce(_kron, map(_units, self.sizes)),
+        )
 
     def means(self, p: Floats) -> Floats:
         """The mean of every function under a distribution over all cells."""
-        return _turned(p, [block.T for block in self._blocks])
+        return self._turn.means(p)
 
     def values(self, weights: Floats) -> Floats:
         """The sum of all functions, each with its weight, in every cell."""
-        return _turned(weights, self._blocks)
+        return self._turn.values(weights)
 
     def orthonormal(self, p: Floats) -> Orthonormal:
-        """Functions that would be orthonormal if the columns of a distribution were independent."""
+        """Functions that would be orthonormal, about, if the columns of a distribution were independent."""
         table, several = p.reshape(self.sizes), range(len(self.sizes))
         turns = []
-        for axis, size in enumerate(self.sizes):
+        for axis in several:
             own = np.maximum(table.sum(axis=tuple(a for a in several if a != axis)), RARE)
-            functions = contrasts(size)
-            turns.append(np.linalg.inv(np.linalg.cholesky((functions * (own / own.sum())) @ functions.T)))
-        return Orthonormal([reduce(_product, [turns[axis] for axis in some]) for some in _axes(self.sizes)])
+            turns.append(_orthonormal(own / own.sum()))
+        return Orthonormal([reduce(_kron, [turns[axis] for axis in some]) for some in _axes(self.sizes)])
 
     def residual(self, axes: Sequence[int]) -> Ints:
         """The numbers of the functions that have contrasts of just these axes, row-major."""
@@ -89,23 +103,48 @@ class Basis:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """Functions of all cells: products of whole numbers by blocks of axes, each times its unit."""
+
+    blocks: Sequence[Floats]
+    unit: Floats
+
+    def means(self, x: Floats) -> Floats:
+        """The sum over cells of each function times a number of the cell."""
+        found = turned(x, [block.T for block in self.blocks])
+        found *= self.unit
+        return found
+
+    def values(self, x: Floats) -> Floats:
+        """The sum over functions, in each cell, of each times its number."""
+        return turned(x * self.unit, self.blocks)
+
+
 class Orthonormal:
     """Other functions, each a sum of those of the basis; by blocks of axes."""
 
     def __init__(self, blocks: Sequence[Floats]) -> None:
-        self._blocks = blocks
+        self._turn = _in_whole_numbers(blocks, FINE)
+        self._squares = _in_whole_numbers([block * block for block in blocks], COARSE)
 
     def to(self, means: Floats) -> Floats:
         """The means of these functions, by those of the basis."""
-        return _turned(means, [block.T for block in self._blocks])
+        return self._turn.means(means)
 
     def back(self, weights: Floats) -> Floats:
         """The weights of the basis that make the same sum as weights of these functions."""
-        return _turned(weights, self._blocks)
+        return self._turn.values(weights)
 
     def squares(self, variances: Floats) -> Floats:
         """The variances of their means, of independent noise in the means of the basis."""
-        return _turned(variances, [block.T**2 for block in self._blocks])
+        return self._squares.means(variances)
+
+
+def _in_whole_numbers(blocks: Sequence[Floats], fine: float) -> Turn:
+    units = [np.abs(block).max(axis=1) / fine for block in blocks]
+    whole = [np.rint(block / unit[:, None]) for block, unit in zip(blocks, units, strict=True)]
+    return Turn(whole, reduce(_kron, units))
 
 
 def parts(table: Floats) -> dict[tuple[int, ...], Floats]:
@@ -124,7 +163,22 @@ def parts(table: Floats) -> dict[tuple[int, ...], Floats]:
     return {axes: means[basis.residual(axes)] for axes in each}
 
 
-def _product(one: Floats, other: Floats) -> Floats:
+def _orthonormal(mass: Floats) -> Floats:
+    """Functions of a column that are orthonormal where its cells have these masses, one a row: by contrasts,
+    each made orthogonal to those before it (Gram and Schmidt)."""
+    whole = contrasts(len(mass))
+    turn = np.eye(len(mass))
+    for row in range(len(mass)):
+        length = math.sqrt(float((mass * whole[row] * whole[row]).sum()))
+        whole[row] /= length
+        turn[row] /= length
+        common = (mass * whole[row] * whole[row + 1 :]).sum(axis=1)[:, None]
+        whole[row + 1 :] -= common * whole[row]
+        turn[row + 1 :] -= common * turn[row]
+    return turn
+
+
+def _kron(one: Floats, other: Floats) -> Floats:
     return np.asarray(np.kron(one, other))
 
 
@@ -137,10 +191,3 @@ def _axes(sizes: Sequence[int]) -> list[list[int]]:
         else:
             groups.append([axis])
     return groups
-
-
-def _turned(x: Floats, blocks: Sequence[Floats]) -> Floats:
-    """Every axis multiplied by its matrix. Each product takes the first axis and puts it last."""
-    for block in blocks:
-        x = x.reshape(len(block), -1).T @ block
-    return x.reshape(-1)

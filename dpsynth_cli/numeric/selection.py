@@ -13,6 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp, power
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -29,8 +31,8 @@ def worth_counting(saved: Floats, cells: Floats, noise: float, gaussian: bool) -
     >>> worth_counting(saved, cells, 0.1, True).tolist()
     [0, -1]
     """
-    power, b = weight_power(gaussian), 1.5 if gaussian else 2.0
-    weights = cells**power
+    b = 1.5 if gaussian else 2.0
+    weights = power(cells, weight_power(gaussian))
     low, high = 0.0, max(float((saved / weights).max(initial=0.0)), 1e-12)
 
     def best(price: float) -> Ints:
@@ -61,5 +63,5 @@ def sampling_part(expected: Floats) -> Floats:
     small = np.minimum(expected, 30.0)
     k = np.floor(small)
     factorial = np.concatenate([[1.0], np.cumprod(np.arange(1.0, 31.0))])
-    exact = 2 * small ** (k + 1) * np.exp(-small) / factorial[k.astype(np.int64)]
+    exact = 2 * power(small, k + 1) * exp(-small) / factorial[k.astype(np.int64)]
     return np.asarray(np.where(expected < 30, exact, np.sqrt(2 * expected / np.pi)))

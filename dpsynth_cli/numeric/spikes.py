@@ -13,13 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import log
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
 def threshold(pieces: NDArray[np.generic], sd: float) -> Floats:
     """What Laplace noise alone reaches once in 300 times in any of so many pieces; Gaussian noise, rarer."""
-    return np.asarray(sd / math.sqrt(2) * (np.log(np.maximum(pieces, 1)) + 5), np.float64)
+    return np.asarray(sd / math.sqrt(2) * (log(np.maximum(pieces, 1)) + 5), np.float64)
 
 
 def cut(first: Ints, width: Ints, pieces: Ints) -> tuple[Ints, Ints]:

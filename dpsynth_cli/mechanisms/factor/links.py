@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.exact import exp, log
 from dpsynth_cli.numeric.projection import rounded
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -127,9 +128,9 @@ def _offsets(scores: Floats, part: Floats, points: Floats) -> Floats:
             shares = worth + offsets[:, None]
             shares /= temperature
             shares -= shares.max(axis=0)
-            np.exp(shares, out=shares)
+            shares = exp(shares)
             shares /= shares.sum(axis=0)
-            offsets = offsets + temperature * np.log(part / np.maximum(shares.mean(axis=1), 1e-12))
+            offsets = offsets + temperature * log(part / np.maximum(shares.mean(axis=1), 1e-12))
     step = 0.3
     for _ in range(LAST):
         offsets = rounded(offsets)  # so that every machine has the same winners

@@ -22,6 +22,7 @@ from dpsynth_cli.mechanisms.factor.latent import residual
 from dpsynth_cli.mechanisms.factor.links import settled
 from dpsynth_cli.mechanisms.shared.attributes import Attribute
 from dpsynth_cli.mechanisms.shared.drawing import BLOCK_ROWS
+from dpsynth_cli.numeric.exact import exp, log
 from dpsynth_cli.numeric.pairs import pair_tables
 from dpsynth_cli.numeric.projection import rounded
 from dpsynth_cli.numeric.sampling import whole
@@ -74,7 +75,7 @@ class Coordinates:
             cells[np.lexsort((rng.random(len(cells)), x[0]))] = np.repeat(np.arange(len(due)), due)
             return cells
         part = np.maximum(mass / max(float(mass.sum()), 1.0), 1e-6)
-        return settled(np.argmax(x + np.log(part)[:, None], axis=0), due, rng)
+        return settled(np.argmax(x + log(part)[:, None], axis=0), due, rng)
 
 
 def normal_scores(part: Floats) -> Floats:
@@ -85,9 +86,7 @@ def normal_scores(part: Floats) -> Floats:
     """
     from scipy.special import ndtri
 
-    ends = np.exp(-0.5 * ndtri(np.clip(np.append(0.0, np.cumsum(part)), 0.0, 1.0)) ** 2) / math.sqrt(
-        2 * math.pi
-    )
+    ends = exp(-0.5 * ndtri(np.clip(np.append(0.0, np.cumsum(part)), 0.0, 1.0)) ** 2) / math.sqrt(2 * math.pi)
     return np.asarray((ends[:-1] - ends[1:]) / part)
 
 

@@ -18,6 +18,7 @@ from dpsynth_cli.mechanisms.joint.characters import character
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import SIZES
 from dpsynth_cli.mechanisms.joint.survey import Gap, Survey, gap_noise
+from dpsynth_cli.numeric.exact import log
 from dpsynth_cli.numeric.forest import Pair, spanning
 from dpsynth_cli.numeric.selection import weight_power, worth_counting
 from dpsynth_cli.questions import Floats
@@ -132,7 +133,7 @@ def _dimension(table: Floats) -> float:
 
 def _entropy(mass: Floats) -> float:
     p = mass[mass > 0] / max(float(mass.sum()), 1e-300)
-    return float(-(p * np.log(p)).sum())
+    return float(-(p * log(p)).sum())
 
 
 def triples(survey: Survey, gaps: Mapping[Scope, Gap], cells: int) -> list[Scope]:

@@ -28,6 +28,7 @@ from dpsynth_cli.mechanisms.joint.residuals import Axes, Known
 from dpsynth_cli.mechanisms.joint.survey import gaps_of, is_gaussian
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
+from dpsynth_cli.numeric.exact import log
 from dpsynth_cli.numeric.loglinear import DIRECT, fitted
 from dpsynth_cli.numeric.ratios import decided, shrunk
 from dpsynth_cli.numeric.residual import Basis
@@ -142,7 +143,7 @@ class Cube:
             ]
         )
         if not self.theta:
-            alone = basis.means(np.log(self.independent())) / basis.cells
+            alone = basis.means(log(self.independent())) / basis.cells
             self.theta = {(j,): alone[basis.residual((j,))] for j in self.tables.wide}
         start = [
             self.theta.get(axes, np.zeros(len(found))) for axes, (found, _) in zip(sets, each, strict=True)
@@ -173,7 +174,7 @@ def run(
         shares = divide(share, [tables.numbers(axes) ** weight_power(is_gaussian(ask)) for axes in sets])
         questions = [tables.question(STEPS[order], axes, own) for axes, own in zip(sets, shares, strict=True)]
         for axes, answer in zip(sets, ask(questions), strict=True):
-            known.add(axes, answer.values.astype(np.float64), answer.sd**2)
+            known.add(axes, answer.values.astype(np.float64), answer.sd * answer.sd)
         known.judge(sets, known.basis.means(p))
         asked += sets
         if order == 2:
@@ -191,7 +192,7 @@ def _know_rows(ask: Ask, omega: Domain, sizes: Sizes, known: Known, share: Fract
         known.sums[()] = (sizes.rows.sum()[None], 1e-9)
     else:
         again = ask([Question("columns", Total(), share)])[0]
-        known.add((), again.values.astype(np.float64), again.sd**2)
+        known.add((), again.values.astype(np.float64), again.sd * again.sd)
 
 
 def impossible(omega: Domain, rules: Rules) -> NDArray[np.bool_] | None:

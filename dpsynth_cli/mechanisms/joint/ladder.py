@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.shared.attributes import Attribute, attribute, joined
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
+from dpsynth_cli.numeric.exact import power
 from dpsynth_cli.questions import Axis, Bins, Floats, Ints, Scored
 
 SIZES = (2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)  # cells of a level, at most
@@ -142,7 +143,7 @@ def _tails(own: Attribute, finest: int, cuts: Sequence[int]) -> Attribute:
 def spread(mass: Floats, width: Ints) -> Floats:
     """Weights by which cells are joined: mass, and the cube root of density, the best for squared errors."""
     rows = np.where(mass >= LIGHT, mass, 0.0)
-    root = np.cbrt(rows * width.astype(np.float64) ** 2)
+    root = power(rows * width.astype(np.float64) ** 2, 1 / 3)
     return np.asarray(mass / max(float(mass.sum()), 1e-9) + root / max(float(root.sum()), 1e-9))
 
 

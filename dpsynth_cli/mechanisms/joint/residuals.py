@@ -56,7 +56,7 @@ class Known:
     def means(self, axes: Axes) -> tuple[Floats, float]:
         """The means of a residual's functions, and their variance."""
         found, variance = self.sums[axes]
-        return found / self.rows, variance / self.rows**2
+        return found / self.rows, variance / (self.rows * self.rows)
 
     def table(self, axes: Axes) -> tuple[Floats, float]:
         """The counts of a table of columns whose residuals are all known, and the variance of their noise."""
@@ -66,7 +66,7 @@ class Known:
             for some in combinations(range(len(axes)), order):
                 found, noise = self.sums[tuple(axes[a] for a in some)]
                 sums[own.residual(some)] = found
-                variance += noise * len(found) / own.cells**2
+                variance += noise * len(found) / (own.cells * own.cells)
         return own.values(sums).reshape(own.sizes) / own.cells, variance
 
     def judge(self, sets: Sequence[Axes], expected: Floats) -> None:
@@ -90,8 +90,8 @@ def association(square: Floats, many: Ints, noise: Floats) -> Floats:
     usual = 0.0
     for _ in range(ROUNDS):
         variance = 2 * many * noise**2 + 4 * noise * usual
-        weights = 1 / (variance + usual**2)
+        weights = 1 / (variance + usual * usual)
         least = LEAST / math.sqrt(float((1 / variance).sum()))
         usual = max(float((weights * square).sum() / weights.sum()), least)
-    trust = usual**2 / (usual**2 + variance)
+    trust = usual * usual / (usual * usual + variance)
     return np.asarray(np.maximum(usual + trust * (square - usual), LOW * usual))

@@ -18,6 +18,7 @@ from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.frame import Frame, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder, ladder
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
+from dpsynth_cli.numeric.exact import log
 from dpsynth_cli.questions import Floats, Ints
 
 FINEST = 512  # cells of a numeric column that rows are given
@@ -106,7 +107,7 @@ def _information(table: Floats) -> float:
     p = table / max(float(table.sum()), 1e-300)
     both = p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True)
     there = p > 0
-    return float((p[there] * np.log(p[there] / both[there])).sum())
+    return float((p[there] * log(p[there] / both[there])).sum())
 
 
 def with_given(frame: Frame, ladders: Sequence[Ladder], most: int) -> Frame:

@@ -14,6 +14,7 @@ from dpsynth_cli.mechanisms.units.heads import Heads
 from dpsynth_cli.mechanisms.units.links import Link, Plan, Told, told
 from dpsynth_cli.mechanisms.units.paths import Follow, Steps, Walk
 from dpsynth_cli.mechanisms.units.pool import Pool, unit_cells
+from dpsynth_cli.numeric.exact import exp, log
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
@@ -100,12 +101,12 @@ class _Fit:
             if link.axis is not None:
                 have = walk.states[name] + 0.5
                 wants = np.bincount(self.pool.states[name], minlength=len(have)) + 0.5
-                self.heads.weigh(link.axis, np.exp(_step(wants / wants.sum(), have / have.sum())))
+                self.heads.weigh(link.axis, exp(_step(wants / wants.sum(), have / have.sum())))
 
 
 def _step(wanted: Floats, seen: Floats) -> Floats:
     """By how much the logarithms of weights are changed."""
-    ratio = np.log(np.maximum(wanted, 1e-4) / np.maximum(seen, 1e-4))
+    ratio = log(np.maximum(wanted, 1e-4) / np.maximum(seen, 1e-4))
     return np.asarray(np.clip(ratio, -STRONG, STRONG))
 
 
@@ -129,7 +130,7 @@ def _worth(link: Link, table: Told, codes: Mapping[str, Ints]) -> float:
         return table.information
     part = np.bincount(codes[link.column.name]) / max(1, len(codes[link.column.name]))
     chance, same = float(part @ part), float(table.after[0, 1])  # that it is the same
-    return float(table.trust[0, 0] * same * np.log(max(same, 1e-9) / max(chance, 1e-9)))
+    return float(table.trust[0, 0] * same * log(max(same, 1e-9) / max(chance, 1e-9)))
 
 
 def _after(seen: Floats, like: Told) -> Floats:

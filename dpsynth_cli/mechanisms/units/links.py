@@ -17,6 +17,7 @@ import numpy as np
 from dpsynth_cli.changes import change_codes, change_step, change_zero
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.units.sizes import CATEGORIES
+from dpsynth_cli.numeric.exact import log
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Ask, Bins, Floats, Ints, Question, UnitPairs
 from dpsynth_cli.shares import divide
@@ -136,7 +137,7 @@ class Told:
     def information(self) -> float:
         """How much what was before tells of what comes after, as far as it stands above noise."""
         after = self.before @ self.after
-        each = self.after * np.log(np.maximum(self.after, 1e-12) / np.maximum(after, 1e-12))
+        each = self.after * log(np.maximum(self.after, 1e-12) / np.maximum(after, 1e-12))
         return float((self.before[:, None] * self.trust * each).sum())
 
     def given(self, expected: Floats) -> Floats:

@@ -11,6 +11,7 @@ from dpsynth_cli.changes import change_step, change_zero, changes
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.units.links import Link
 from dpsynth_cli.mechanisms.units.pool import CANDIDATES, Pool
+from dpsynth_cli.numeric.exact import exp
 from dpsynth_cli.numeric.systematic import even
 from dpsynth_cli.questions import Bins, Block, Floats, Ints
 
@@ -155,7 +156,7 @@ class Walk:
         for link, counts in zip(self.pool.leads, self.pool.counts, strict=True):
             states, before = link.many, link.states(now[link.column.name])
             score = weighed(link, np.arange(states)[None], counts[cell])
-            upto = np.cumsum(np.exp(score - score.max(axis=1, keepdims=True)), axis=1)
+            upto = np.cumsum(exp(score - score.max(axis=1, keepdims=True)), axis=1)
             at = even([cell, before], self.rng) * upto[:, -1]
             cell = cell * states + np.minimum((at[:, None] >= upto).sum(axis=1), states - 1)
         found = self.pool.candidates(cell, time, self.rng)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.units.links import Link
+from dpsynth_cli.numeric.exact import log
 from dpsynth_cli.questions import Block, Floats, Ints
 
 CANDIDATES = 16  # rows of which one is chosen
@@ -39,7 +40,7 @@ class Pool:
                 cells = self.counts[-1].size
             cell = cell * states + link.states(np.asarray(block[link.column.name]))
             counts = np.bincount(cell, minlength=cells * states).reshape(cells, states)
-            self.counts.append(np.log(np.maximum(counts, 1e-30)))
+            self.counts.append(log(np.maximum(counts, 1e-30)))
         order = np.lexsort((block[time], cell))
         self.codes: Block = {name: np.asarray(codes)[order] for name, codes in block.items()}
         self.unit, self._key = unit[order], cell[order] * WIDE + self.codes[time]
