@@ -59,7 +59,7 @@ class Basis:
         self.sizes, self.cells = tuple(sizes), math.prod(sizes)
         self._turn = Turn(
             [reduce(_kron, [_helmert(self.sizes[axis]) for axis in some]) for some in _axes(self.sizes)],
-            reduce(_kron, map(_units, self.sizes)),
+            reduce(_kron, map(_units, self.sizes), np.ones(1)),
         )
 
     def means(self, p: Floats) -> Floats:

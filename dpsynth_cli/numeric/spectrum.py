@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
+TIE = 1e-6  # of the largest entry: others that are so near may be larger on another machine
+
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -54,7 +56,8 @@ def noise_edge(tau: float, d: int) -> float:
 def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
     """The eigenvectors whose eigenvalues stand above the noise edge, or the first `keep`; largest first.
 
-    An eigenvalue below the edge says nothing: its value is 0. Signs are fixed by the largest entry.
+    An eigenvalue below the edge says nothing: its value is 0. Signs are fixed by the largest entry: by the
+    first of those that are so but for rounding, as the two of a column of two categories.
 
     >>> axes(np.diag([5.0, 1.0, 0.1]), 0.5).values.round(3).tolist()
     [4.845]
@@ -66,7 +69,8 @@ def axes(matrix: Floats, tau: float, keep: int | None = None) -> Axes:
     seen, vectors = seen[:count], vectors[:, :count]
     above = np.sqrt(np.maximum(seen**2 - edge**2, 0.0))
     values = np.where(seen > edge, (seen + above) / 2, 0.0)
-    largest = np.abs(vectors).argmax(axis=0) if count else np.zeros(0, np.int64)
+    size = np.abs(vectors)
+    largest = (size > (1 - TIE) * size.max(axis=0, initial=0.0)).argmax(axis=0)
     signs = np.sign(vectors[largest, np.arange(count)])
     return Axes(vectors * signs, seen, values, edge)
 

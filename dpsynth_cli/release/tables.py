@@ -16,6 +16,7 @@ from dpsynth_cli.inference.on_the_tin import what_is_known
 from dpsynth_cli.mechanisms.search.find import Declare, Found, find
 from dpsynth_cli.mechanisms.tables.families import Some, child_model, children, shares
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
+from dpsynth_cli.release.documents.audit import in_nine_digits
 from dpsynth_cli.release.found import found_columns
 from dpsynth_cli.release.parts import part_of
 from dpsynth_cli.spec.spec import Spec
@@ -106,7 +107,7 @@ def about_children(made: Sequence[MadeTable], written: Mapping[str, Pending]) ->
                 "columns": [column.name for column in one.spec.released],
                 "sha256": written[one.child.name].sha256,
             },
-            "chosen": one.model.facts,
+            "chosen": in_nine_digits(one.model.facts),
             "relations": what_is_known(
                 [charge for charge in one.charges if charge.question.step != "domain"],
                 [column.name for column in one.asked],

@@ -99,7 +99,7 @@ def by_answers(
     infinite where it was not asked for.
     """
     N = sum(int(one.tau.sum()) for one in classes)
-    lattices = {one.lattice for one in classes}
+    lattices = dict.fromkeys(one.lattice for one in classes)  # in their order: draws follow each other
     if N < 1 or rows < 1 or sum(effort(lattice)[0] / SECONDS[lattice.metric] for lattice in lattices) > 1:
         return None
     rng = np.random.default_rng(0)

@@ -90,7 +90,7 @@ def public_audit(
         "mechanism": {
             "name": spec.mechanism.name,
             "parameters": header["spec"]["mechanism"],
-            "chosen": dict(facts),
+            "chosen": in_nine_digits(facts),
             "citation": spec.mechanism.citation,
         },
         "spec": header["spec"],
@@ -110,6 +110,19 @@ def public_audit(
         + [_bound_line(bound) for bound in bounds],
         "warnings": [*warnings(spec), *notes],
     }
+
+
+def in_nine_digits(facts: Any) -> Any:
+    """What a mechanism says of itself, the same on every machine: fits may differ in their last digits.
+
+    >>> in_nine_digits({"variance": [0.1 + 0.2, 3], "most": 2.0e-20})
+    {'variance': [0.3, 3], 'most': 2e-20}
+    """
+    if isinstance(facts, Mapping):
+        return {key: in_nine_digits(value) for key, value in facts.items()}
+    if isinstance(facts, (list, tuple)):
+        return [in_nine_digits(value) for value in facts]
+    return float(f"{facts:.9g}") if isinstance(facts, float) else facts
 
 
 def warnings(spec: Spec) -> list[str]:
