@@ -110,30 +110,35 @@ def power(x: Floats, y: Floats | float) -> Floats:
     return exp(y * log(x))
 
 
-def turned(x: Floats, matrices: Sequence[Floats]) -> Floats:
-    """Every axis of a table multiplied by its matrix of whole numbers. Each product takes the first axis and
-    puts it last.
+def turned(x: Floats, matrices: Sequence[tuple[Floats, int]]) -> Floats:
+    """Every axis of a table multiplied by its matrix of whole numbers, given with `bits_of` it. Each product
+    takes the first axis and puts it last.
 
     Before each, numbers are rounded to 2^-53 of the largest, times the largest sum of a column's entries.
 
-    >>> turned(np.array([0.5, 0.25]), [np.array([[1.0, 1.0], [1.0, -1.0]])]).tolist()
+    >>> signs = np.array([[1.0, 1.0], [1.0, -1.0]])
+    >>> turned(np.array([0.5, 0.25]), [(signs, bits_of(signs))]).tolist()
     [0.75, 0.25]
     """
     scale = 0  # of numbers that are held as so many powers of two times themselves
-    for matrix in matrices:
+    for matrix, own in matrices:
         x = x.reshape(len(matrix), -1)
-        largest = max(float(x.max()), -float(x.min()))
-        bits = WHOLE - _bits(float(np.abs(matrix).sum(axis=0).max())) - _bits(largest)
+        bits = WHOLE - own - _bits(max(float(x.max()), -float(x.min())))
         found = np.empty((x.shape[1], matrix.shape[1]))
         wide, up = max(1, CHUNK // len(x)), math.ldexp(1.0, bits)
         for at in range(0, x.shape[1], wide):
             whole = x[:, at : at + wide] * up
-            np.rint(whole, out=whole)
-            np.matmul(whole.T, matrix, out=found[at : at + wide])
+            np.rint(whole, whole)
+            np.matmul(whole.T, matrix, found[at : at + wide])
         x, scale = found, scale + bits
     x = x.reshape(-1)
     x *= math.ldexp(1.0, -scale)
     return x
+
+
+def bits_of(matrix: Floats) -> int:
+    """By how many bits a product of whole numbers with a column can be longer than the longest of them."""
+    return _bits(float(np.abs(matrix).sum(axis=0).max()))
 
 
 def _bits(x: float) -> int:

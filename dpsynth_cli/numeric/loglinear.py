@@ -6,7 +6,10 @@ p is proportional to exp(sum of theta f), f functions of the residual basis. The
 
 least, m being the noisy means: without a penalty the distribution of most entropy that has just these means
 (Jaynes 1957; Darroch and Ratcliff 1972). With it a mean may be missed by penalty times theta. It is convex,
-and Newton's method finds its one minimum: second derivatives are the covariances of f under p.
+and Newton's method finds its one minimum: second derivatives are the covariances of f under p. They are
+applied, in conjugate gradients, to what nearly undoes them: covariances as if columns were independent, or
+written down and rounded. Every processor finds the same bits (`exact.py`): steps that do not come to rest
+would make a last bit grow until rows differ.
 """
 
 from __future__ import annotations
@@ -26,9 +29,12 @@ Solve: TypeAlias = Callable[[Floats], Floats]
 
 STEPS = 60  # of Newton's method, at most
 NEAR = 1e-9  # what a step would gain, in nats: no more is worth one
-DIRECT = 4096  # functions whose covariances are written down, if their products are functions too
-PRODUCTS = 2**29  # of functions, functions and cells, up to which covariances are written down in any case,
-VALUES = 2**25  # and of functions and cells
+DIRECT = 4096  # functions, at most, whose products are functions too: their covariances are written down
+PRODUCTS = 2**33  # of functions, functions and cells, up to which covariances of others can be written down,
+VALUES = 2**25  # and of functions and cells. They are:
+AT_ONCE = 2**31  # from the beginning, up to so many products;
+HARD = 5  # else after so many steps in which conjugate gradients did not come to their end;
+STALE = 12  # and anew where conjugate gradients take more steps with them
 INNER, MORE = 60, 300  # of conjugate gradients in a step, at most; more in few cells:
 WORK = 2**22  # cells times these, at most,
 ALL, FEWEST = 2**26, 600  # and times those of all steps, but so many in any case
@@ -53,8 +59,8 @@ def fitted(
     cells = np.arange(basis.cells) if never is None else np.flatnonzero(~never)
     many = len(index) * len(cells)
     signs = set(basis.sizes) <= {1, 2}
-    apart = signs or many > VALUES or many * len(index) > PRODUCTS
-    written = None if apart else basis.functions(index, cells)
+    few = many <= VALUES and many * len(index) <= PRODUCTS
+    written: Floats | None = None
 
     def state(theta: Floats) -> tuple[float, Floats]:
         weights[index] = theta
@@ -69,13 +75,25 @@ def fitted(
         return value, p / whole
 
     inner = max(INNER, min(MORE, WORK // basis.cells))
-    steps = STEPS if signs or written is not None else min(STEPS, max(ALL // basis.cells, FEWEST) // inner)
+    steps = STEPS if signs or few else min(STEPS, max(ALL // basis.cells, FEWEST) // inner)
+    most = 0 if many * len(index) <= AT_ONCE else HARD
     value, p = state(theta)
+    taken, unfinished, nearly = 0, 0, None
     for _ in range(steps):
         every = basis.means(p)
-        down = means - every[index] - penalty * theta
-        products = None if written is None else _products(written, p[cells])
-        step = _newton(basis, index, p, every, penalty, down, products, inner)
+        here = every[index]
+        down = means - here - penalty * theta
+        if signs:  # the product of two functions is a function
+            step = _solve(every[index[:, None] ^ index], here, penalty)(down)
+        else:
+            unfinished += taken == inner
+            if few and (unfinished >= most if written is None else taken > STALE):
+                written = basis.functions(index, cells) if written is None else written
+                nearly = _solve(_products(written, p[cells]), here, penalty)
+            elif written is None or nearly is None:
+                nearly = _as_if_independent(basis, index, p, penalty)
+            moved = _covariances(basis, index, p, here, penalty)
+            step, taken = conjugate_gradients(moved, nearly, down, inner)
         gain = float((down * step).sum())
         if gain < NEAR:
             break
@@ -90,24 +108,8 @@ def fitted(
     return np.round(p, ROUNDED), theta
 
 
-def _newton(
-    basis: Basis,
-    index: Ints,
-    p: Floats,
-    every: Floats,
-    penalty: Floats,
-    down: Floats,
-    products: Floats | None,
-    inner: int,
-) -> Floats:
-    """The step of Newton's method: solves (covariances + penalty) step = down."""
-    here = every[index]
-    if set(basis.sizes) <= {1, 2}:  # the product of two functions is a function
-        return _solve(every[index[:, None] ^ index], here, penalty)(down)
-    if products is not None:
-        nearly = _solve(products, here, penalty)
-    else:
-        nearly = _as_if_independent(basis, index, p, penalty)
+def _covariances(basis: Basis, index: Ints, p: Floats, here: Floats, penalty: Floats) -> Solve:
+    """What multiplies by covariances and penalty; `here` are the means under p."""
     weights = np.zeros(basis.cells)
 
     def moved(x: Floats) -> Floats:
@@ -117,7 +119,7 @@ def _newton(
         away *= p
         return basis.means(away)[index] + penalty * x
 
-    return conjugate_gradients(moved, nearly, down, inner)
+    return moved
 
 
 def _products(written: Floats, p: Floats) -> Floats:
@@ -147,18 +149,20 @@ def _solve(products: Floats, means: Floats, penalty: Floats) -> Solve:
     return solver(products)
 
 
-def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) -> Floats:
-    """x with moved(x) = wanted, about, for a symmetric positive map; `nearly` undoes it, about.
+def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) -> tuple[Floats, int]:
+    """x with moved(x) = wanted, about, for a symmetric positive map, and the steps it took; `nearly` undoes
+    the map, about.
 
-    >>> conjugate_gradients(lambda x: x * [1.0, 4.0], lambda x: x, np.array([1.0, 1.0]), 9).round(1).tolist()
-    [1.0, 0.3]
+    >>> x, steps = conjugate_gradients(lambda x: x * [1.0, 4.0], lambda x: x, np.array([1.0, 1.0]), 9)
+    >>> x.round(1).tolist(), steps
+    ([1.0, 0.3], 7)
     """
     x, left = np.zeros(len(wanted)), wanted.copy()
     direction = nearly(left)
     size = begun = float((left * direction).sum())
-    for _ in range(most):
+    for taken in range(most):
         if size <= 1e-4 * begun:
-            break
+            return x, taken
         along = moved(direction)
         step = size / float((direction * along).sum())
         x += step * direction
@@ -166,4 +170,4 @@ def conjugate_gradients(moved: Solve, nearly: Solve, wanted: Floats, most: int) 
         turned = nearly(left)
         size, before = float((left * turned).sum()), size
         direction = turned + size / before * direction
-    return x
+    return x, most

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth_cli.numeric.exact import turned
+from dpsynth_cli.numeric.exact import bits_of, turned
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 RARE = 1e-6  # part of the rows that a cell of a column is taken to have at least
-TOGETHER = 32  # cells of neighbouring axes that are turned by one product of matrices
+TOGETHER = 64  # cells of neighbouring axes that are turned by one product of matrices
 FINE = 2.0**24  # steps of the largest entry of a row, to which other functions than contrasts are rounded,
 COARSE = 2.0**20  # and their squares
 
@@ -109,16 +109,22 @@ class Turn:
 
     blocks: Sequence[Floats]
     unit: Floats
+    _across: list[tuple[Floats, int]] = field(init=False)
+    _back: list[tuple[Floats, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_across", [(block.T, bits_of(block.T)) for block in self.blocks])
+        object.__setattr__(self, "_back", [(block, bits_of(block)) for block in self.blocks])
 
     def means(self, x: Floats) -> Floats:
         """The sum over cells of each function times a number of the cell."""
-        found = turned(x, [block.T for block in self.blocks])
+        found = turned(x, self._across)
         found *= self.unit
         return found
 
     def values(self, x: Floats) -> Floats:
         """The sum over functions, in each cell, of each times its number."""
-        return turned(x * self.unit, self.blocks)
+        return turned(x * self.unit, self._back)
 
 
 class Orthonormal:

@@ -49,10 +49,11 @@ def test_tables_are_turned_without_any_rounding_but_the_one_that_is_said():
         np.array([[1, 1], [1, -1.0]]),
     ]
     x = np.array([1.1, 1000.0, -1e-3, 0.7, -1.3, 1e-9])
-    found = exact.turned(x, matrices)
+    pairs = [(matrix, exact.bits_of(matrix)) for matrix in matrices]
+    found = exact.turned(x, pairs)
     assert np.allclose(found, (matrices[0].T @ x.reshape(3, 2) @ matrices[1]).ravel(), atol=1e-10)
     rounded = [Fraction(round(Fraction(v) * 2**41), 2**41) for v in x.tolist()]  # 53 bits, but 10 and 2
-    once = exact.turned(x, matrices[:1]).reshape(2, 3)
+    once = exact.turned(x, pairs[:1]).reshape(2, 3)
     for a, b in np.ndindex(2, 3):
         assert once[a, b] == sum(int(matrices[0][k, b]) * rounded[2 * k + a] for k in range(3))
 

@@ -46,15 +46,25 @@ def test_the_penalty_says_how_far_means_are_missed(sizes):
     assert np.allclose(means - basis.means(found)[index], penalty * theta, atol=1e-4)
 
 
-def test_few_functions_at_once_or_many_by_conjugate_gradients_are_the_same(monkeypatch):
-    basis, p = Basis((2,) * 6), table((2,) * 6)
+def test_covariances_written_down_late_or_seldom_lead_to_the_same(monkeypatch):
+    basis, p = Basis((3, 4, 2, 5)), table((3, 4, 2, 5))
     index = up_to(basis, 3)
     means = basis.means(p)[index] + RNG.normal(0, 0.02, len(index))
-    penalty = np.full(len(index), 0.02)
+    penalty = np.full(len(index), 0.002)
     at_once, _ = fitted(basis, index, means, penalty)
-    for few in (0, 10):
-        monkeypatch.setattr(loglinear, "DIRECT", few)
-        assert np.allclose(fitted(basis, index, means, penalty)[0], at_once, atol=1e-6)
+    monkeypatch.setattr(loglinear, "AT_ONCE", 0)
+    for hard, stale in ((1, 12), (2, 0), (2, 10**6)):
+        monkeypatch.setattr(loglinear, "HARD", hard)
+        monkeypatch.setattr(loglinear, "STALE", stale)
+        monkeypatch.setattr(loglinear, "WORK", 0)
+        monkeypatch.setattr(loglinear, "INNER", 4)
+        undone = []
+        solve = loglinear._solve
+        monkeypatch.setattr(loglinear, "_solve", lambda *words, s=solve: undone.append(words) or s(*words))
+        found, _ = fitted(basis, index, means, penalty)
+        monkeypatch.setattr(loglinear, "_solve", solve)
+        assert np.allclose(found, at_once, atol=1e-5)
+        assert undone and (len(undone) == 1 or stale < 10**6)
 
 
 def test_no_row_is_where_none_can_be_and_a_start_changes_nothing():
