@@ -137,11 +137,6 @@ def _compare_output(
     if differing and released is not None and _same_table(rebuilt, released):
         return f"the synthetic file: the same table, in other bytes ({'; '.join(differing)})"
     why = f" Versions differ: {'; '.join(differing)}." if differing else ""
-    if _rounded(audit):
-        why += (
-            " This model is fitted in steps whose rounding another kind of processor may do differently, "
-            "which can change some rows: verify it on a machine like the one of the release."
-        )
     raise VerificationError(f"the synthetic file does not follow from the transcript.{why}", "")
 
 
@@ -200,12 +195,3 @@ def _check_ledger(audit: dict[str, Any], option: Ledger | str | None, hashes: di
     if not any(all(own.get(part) == digest for part, digest in hashes.items()) for own in committed):
         raise VerificationError(f"the ledger {path} holds other hashes for this release.", "")
     return ["the ledger: an unbroken chain, with the charge and the hashes of this release"]
-
-
-def _rounded(audit: dict[str, Any]) -> bool:
-    """Whether rows follow from a fit that rounding can move: of `joint`, one model of many combinations."""
-    try:
-        chosen = audit["mechanism"]["chosen"]
-        return isinstance(chosen["cells"], int) and "threes" in chosen
-    except (KeyError, TypeError):
-        return False
