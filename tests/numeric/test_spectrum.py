@@ -23,6 +23,17 @@ def spiked(d: int, values: list[float], rng: np.random.Generator) -> tuple[np.nd
     return (vectors * values) @ vectors.T, vectors
 
 
+def test_a_last_bit_does_not_decide_which_way_an_axis_points():
+    """A column of two categories has entries that differ in their signs alone."""
+    vector = np.array([0.1, -0.7, 0.7, 0.1])
+    for other in (np.nextafter(0.7, 0), np.nextafter(0.7, 1)):
+        for k in (1, 2):
+            moved = vector.copy()
+            moved[k] = np.copysign(other, moved[k])
+            found = axes(np.outer(moved, moved), 0.0, 1).vectors[:, 0]
+            assert np.allclose(found, [-0.1, 0.7, -0.7, -0.1])
+
+
 # --- the noise edge (E15) ------------------------------------------------------------------------------
 
 

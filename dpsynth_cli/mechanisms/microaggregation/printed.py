@@ -81,7 +81,7 @@ def damped(ask: Ask, attributes: Sequence[Attribute], n: float) -> tuple[Mixture
     sizes = ask([Question("counts", CellCounts(cells), Fraction(1, 3))])[0].values.astype(np.float64)
 
     # 9, 11: damped means with noise Lap(12 p / (b epsilon)) in units of a bit, octave by octave.
-    octave = np.floor(np.log2(np.maximum(sizes, b) / b)).astype(int)
+    octave = np.frexp(np.maximum(sizes, b) / b)[1] - 1  # of base two, rounded down
     octaves = sorted(set(octave.tolist()))
     sums = CellSums(cells, attributes=bins)
     answers = ask([Question("sums", sums, Fraction(d, 6 * p * 2**o)) for o in octaves])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from dpsynth_cli.bounds import Distance
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.pmm.levels import paper_bound
 from dpsynth_cli.mechanisms.psmm import guarantee, psmm
@@ -164,3 +165,16 @@ def test_few_values_are_farther_apart_than_as_many_cells():
     assert psmm._widths(many, lattice_for(many, psmm.Params(cells=60), 1, 1), psmm.Params())[
         1
     ] == pytest.approx(1)
+
+
+def test_lattices_of_classes_draw_their_noise_in_the_order_of_the_classes(monkeypatch):
+    """A set has another order in another process, and the same file would have another bound."""
+    sizes = (5, 9, 4, 8, 3, 7, 6)
+    classes = [
+        guarantee.Settled(Lattice((Axis(k), Axis(2)), k), [0.1, 0.1], 1.0, np.full(2 * k, 5), 0.0, 0.0)
+        for k in (*sizes, *sizes)
+    ]
+    drawn_for = []
+    monkeypatch.setattr(guarantee, "mean_off", lambda lattice, *rest: drawn_for.append(lattice.size) or 1.0)
+    assert guarantee.by_answers(classes, Distance(), "discrete_laplace", 2.0, 0.0, 100) is not None
+    assert drawn_for == [2 * k for k in sizes]
