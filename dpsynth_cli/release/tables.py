@@ -60,7 +60,8 @@ def run_tables(
         omega = replace(omega, unit_rows=some.asked(_variance(rest, omega), model.total, child.rows))
         declare(omega)
         given = child_model(rest, omega, above, spec.split, some)
-        drawn = known.keeper.model(children(model, given, omega, above, child.foreign_key))
+        whole = children(model, given, omega, above, child.foreign_key, child.sorted_by)
+        drawn = known.keeper.model(whole)
         made.append(MadeTable(child, known, drawn, own, bill.charges[before:], omega))
     return model, found, tuple(made)
 

@@ -120,6 +120,19 @@ def test_every_child_names_a_parent_and_none_has_more_than_were_kept(dpsynth, ce
     assert "h-0" not in json.dumps(audit)
 
 
+def test_children_of_a_parent_are_released_in_their_order(dpsynth, census, tmp_path):
+    census(200)
+    assert dpsynth("release", "spec.yaml").code == 0
+    rank = {"head": 0, "spouse": 1, "child": 2}
+    rows = [
+        (int(row["home"]), rank[row["role"]], -int(row["age"]))
+        for row in rows_of(tmp_path / "out/people.csv")
+    ]
+    assert len(rows) > 200
+    assert rows == sorted(rows)
+    assert dpsynth("verify", "out/homes.audit.json").code == 0
+
+
 def test_cells_of_every_table_that_are_not_as_declared_are_told(dpsynth, census, tmp_path):
     census()
     people = (tmp_path / "people.csv").read_text().splitlines()

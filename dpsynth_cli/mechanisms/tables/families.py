@@ -89,9 +89,30 @@ def opened(parents: Mapping[str, Ints], omega: Domain, above: Domain) -> tuple[B
     return given, place, parent
 
 
-def children(model: Model, given: Given, omega: Domain, above: Domain, foreign_key: str) -> Model:
+def in_order(
+    made: Mapping[str, Ints], omega: Domain, parent: Ints, order: Sequence[tuple[str, bool]]
+) -> Ints:
+    """The places of children sorted by these columns, those of one parent together as before; a missing one
+    is last, and equal ones stay as they are."""
+    keys = [
+        np.where(made[name] == omega[name].size, omega[name].size, -made[name] if falling else made[name])
+        for name, falling in order
+        if name in made
+    ]
+    return np.lexsort((*keys[::-1], parent))
+
+
+def children(
+    model: Model,
+    given: Given,
+    omega: Domain,
+    above: Domain,
+    foreign_key: str,
+    order: Sequence[tuple[str, bool]] = (),
+) -> Model:
     """The model of a whole table of children: `draw` takes the number of parents, and draws the children of
-    those that the parents' model draws from the same random numbers; with what they were given."""
+    those that the parents' model draws from the same random numbers; with what they were given. Those of one
+    parent are sorted by the columns of `order`, each with whether the largest is first."""
 
     def draw(rows: int, rng: np.random.Generator) -> Iterator[Block]:
         (own,) = rng.spawn(1)
@@ -102,7 +123,9 @@ def children(model: Model, given: Given, omega: Domain, above: Domain, foreign_k
                 some = {name: np.asarray(codes)[start : start + BLOCK] for name, codes in block.items()}
                 told, place, parent = opened(some, omega, above)
                 if len(place):
-                    made = told | given.draw(told, place, own)
+                    made = given.draw(told, place, own)
+                    by = in_order(made, omega, parent, order)
+                    made = told | {name: codes[by] for name, codes in made.items()}
                     for column in omega:
                         if column.origin and column.origin[0] == "previous":
                             before = np.roll(made[column.origin[1]], 1)

@@ -8,7 +8,7 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.joint import MECHANISM
 from dpsynth_cli.mechanisms.joint.siblings import given_first
-from dpsynth_cli.mechanisms.tables.families import Some, child_model, children, of_parents, opened
+from dpsynth_cli.mechanisms.tables.families import Some, child_model, children, in_order, of_parents, opened
 from dpsynth_cli.questions import Model
 from dpsynth_cli.spec.tables import Child, Tables
 from tests.asking import asking, drawn
@@ -103,6 +103,20 @@ def test_given_columns_come_first_and_others_by_their_strongest_link():
     assert order[1][1] is strong
     assert order[2][1] is strong
     assert order[3][1] is None
+
+
+def test_children_are_sorted_within_their_parent_missing_ones_last():
+    omega = Domain(
+        (
+            Column("age", "integer", lower=0, upper=9, nullable=True),
+            Column("role", "nominal", categories=("a", "b")),
+        )
+    )
+    made = {"age": np.array([3, 10, 5, 5, 2, 7]), "role": np.array([1, 0, 1, 0, 0, 0])}
+    parent = np.array([0, 0, 0, 0, 1, 1])
+    assert in_order(made, omega, parent, [("age", True), ("role", False)]).tolist() == [3, 2, 0, 1, 5, 4]
+    assert in_order(made, omega, parent, [("age", False)]).tolist() == [0, 2, 3, 1, 4, 5]
+    assert in_order(made, omega, parent, []).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_at_most_so_many_of_each_parent_and_all_of_one_that_has_no_more():
