@@ -34,9 +34,10 @@ ROUNDS = 10
 NARROW = 2**7  # codes: a range of fewer is counted code by code
 SPIKE = 4  # codes at most that most rows have, and are no focus
 # All rows over the noise of a cell, and the part of a column's share that one look so sharp may cost.
-LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6), (7, 1 / 4))
+LOOKS = ((64, 1 / 100), (24, 1 / 20), (12, 1 / 6), (7, 1 / 4), (5, 1 / 4))
 MOST = Fraction(7, 8)  # of a column's share, for all looks together: the rest is for its counts
 DULL = 6  # below that a look shows nothing
+FAINT = 4  # below that not even the largest of its counts is told from noise
 SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard deviations
 # Where all rows are less than that over the noise: a focus that is missed costs most, one too many little.
 SHARP, GUESSED = 12, 0.55
@@ -75,7 +76,7 @@ class _Looked:
         if self.spike is not None:
             there = max(1.0, there - self.spiked)
             counts = counts - self.spiked * _parts(edges, self.spike)
-        cells = narrowest(counts, sd, there)
+        cells = narrowest(counts, sd, max(there, FAINT * sd))
         if cells is None and there < DULL * sd:  # mostly missing: to see so few rows it takes a sharper look
             sharper, self.counts = again(there), []
             dull, self.price = self.price, max(self.price, sharper)

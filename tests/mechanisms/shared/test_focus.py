@@ -132,6 +132,24 @@ def test_what_was_seen_is_not_given_up_for_a_noisy_number_of_missing_cells():
     assert scale.focus[1] <= GRID // 32**2
 
 
+@pytest.mark.parametrize(("high", "found"), [(2.6, False), (8.0, True)])
+def test_noise_is_no_focus_where_hardly_a_cell_is_there(high, found):
+    """By the noisy numbers more cells are missing than there are rows: what is seen has to be above noise."""
+    column, n, sd = Column("x", "continuous", lower=0, upper=1, nullable=True), 1000.0, 130.0
+    ask = _answered(lambda edges: [high * sd, *[0] * (len(edges) - 3), n + sd], sd)
+    ((scale,), _) = ask_scales(ask, "columns", [column], [Fraction(1)], n)
+    assert scale.plain is not found
+
+
+@pytest.mark.parametrize(("n", "found"), [(11.0, True), (9.0, False)])
+def test_rows_of_five_times_the_noise_are_looked_for(n, found):
+    """The whole share has noise of 1, and a quarter of it, the most a look may cost, of 2."""
+    column = Column("x", "continuous", lower=0, upper=1)
+    ask = _answered(lambda edges: [n, *[0] * (len(edges) - 2)], 2.0)
+    ((scale,), left) = ask_scales(ask, "columns", [column], [Fraction(1)], n)
+    assert (not scale.plain, left < 1) == (found, found)
+
+
 @pytest.mark.parametrize(("part", "narrower"), [(4, False), (32, True)])
 def test_a_range_that_was_found_stays_the_focus_unless_the_next_is_much_narrower(part, narrower):
     """Rows are in a thousandth of the bounds, most of them in a part of that."""
