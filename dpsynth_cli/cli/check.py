@@ -93,7 +93,7 @@ def command(
     if wanted.tables is not None:
         from dpsynth_cli.cli.check_tables import data_of, report_tables
 
-        report |= report_tables(wanted, like, n, 1 if runs is None else runs, compare, quiet=json)
+        report |= report_tables(wanted, like, n, runs, compare, quiet=json)
         report["notes"] = [*declared, *report["notes"]]
     elif wanted.privacy.epsilon is not None:  # a release by groups asks nothing and has no budget
         report |= predicted(wanted, like, n, runs, compare, quiet=json)

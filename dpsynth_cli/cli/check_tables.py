@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_tables(
-    spec: Spec, like: str | None, n: int | None, runs: int, compare: bool, quiet: bool
+    spec: Spec, like: str | None, n: int | None, runs: int | None, compare: bool, quiet: bool
 ) -> dict[str, Any]:
     """What simulated releases say, and which table has what."""
     from dpsynth_cli.errors import UsageError
@@ -28,7 +28,7 @@ def report_tables(
         )
     rows = n or spec.domain.rows_hint or spec.rows or IMAGINED_ROWS
     with progress_bar(quiet) as progress:
-        prediction = predict_tables(spec, rows, runs, progress)
+        prediction = predict_tables(spec, rows, 1 if runs is None else runs, progress, runs is None)
     notes = [
         *warnings(spec),
         *(f"with {rows:,} imagined parents: {note}" for note in prediction.pop("notes")),
@@ -134,7 +134,10 @@ def show_tables(console: Any, report: dict[str, Any]) -> None:
         table.add_row(name, step, f"{len(own):,}", f"{sum(charge['cells'] for charge in own):,}", spread)
     console.print(table)
     for name, errors in prediction["errors"].items():
-        table = Table(title=f"Errors of {name}, simulated on generated tables", title_justify="left")
+        simulated = ", ".join(prediction["generated_tables"])
+        moved = f"ends moved out by {prediction['margin']:g}"
+        title = f"Errors of {name}, simulated on generated tables ({simulated}; {moved})"
+        table = Table(title=title, title_justify="left")
         for head in ("target", "range", "median"):
             table.add_column(head, justify="left" if head == "target" else "right")
         for target, one in errors.items():

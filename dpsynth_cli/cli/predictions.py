@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dpsynth_cli.spec.spec import Spec
 
 FAMILY = "family"
-WIDE = 25  # columns from which another mechanism is simulated with --compare only: it may take minutes
+WIDE = 20  # columns from which another mechanism is simulated with --compare only: it may take minutes
 BRIEF, LONG = 0.5, 60.0  # processor seconds after which no further table is begun for a mechanism
 
 

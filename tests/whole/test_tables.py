@@ -370,6 +370,15 @@ def test_check_and_evaluate_say_it_in_words(dpsynth, census, tmp_path):
     assert (family["orphans"], family["duplicates"], family["parents"]) == (1, 1, 121)
     assert "a row of homes with all its rows of people" in found["guarantee"]["statement"]
     plain = dpsynth("check", "spec.yaml", "--n", "300").out
+    known = ["correlated", "spiky", "zipf", "clustered"]
+    quick = ran.json["prediction"]
+    assert quick["generated_tables"] == known[: len(quick["generated_tables"])]
+    assert quick["margin"] == {1: 4.0, 2: 2.5, 3: 1.75, 4: 1.5}[len(quick["generated_tables"])]
+    words = " ".join(plain.split())  # a quick look of its own, of as many tables as there was time for
+    assert "Errors of people, simulated on generated tables (correlated" in words
+    assert "; ends moved out by " in words
+    whole = dpsynth("check", "spec.yaml", "--json", "--n", "100", "--runs", "1").json["prediction"]
+    assert (len(whole["generated_tables"]), whole["margin"]) == (4, 1.25)
     assert "people: 0 to 3 rows for each row of homes, which home names, sorted by role, -age" in " ".join(
         plain.split()
     )

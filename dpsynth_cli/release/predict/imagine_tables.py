@@ -16,9 +16,17 @@ from dpsynth_cli.mechanisms.tables.families import of_parents, opened
 from dpsynth_cli.questions import Ints, Progress, Question, no_progress
 from dpsynth_cli.release.budget import accountant_of
 from dpsynth_cli.release.predict.costs import READ, START_BYTES, START_SECONDS, WRITE
-from dpsynth_cli.release.predict.family import EXAMPLE, family
+from dpsynth_cli.release.predict.family import EXAMPLE, FEW, family
 from dpsynth_cli.release.predict.imagine import DRAWN_ROWS, FAMILY_ROWS
-from dpsynth_cli.release.predict.predict import Range, errors_of, ranges, told_once
+from dpsynth_cli.release.predict.predict import (
+    MARGIN,
+    MARGINS,
+    QUICK,
+    Range,
+    errors_of,
+    ranges,
+    told_once,
+)
 from dpsynth_cli.release.predict.recode import recoded
 from dpsynth_cli.release.predict.scaled_up import ScaledUp
 from dpsynth_cli.release.synthesis import Outcome, run
@@ -107,22 +115,31 @@ def imagine_tables(spec: Spec, rows: int, name: str = EXAMPLE) -> ImaginedTables
     return ImaginedTables(outcome, seconds, errors, counted)
 
 
-def predict_tables(spec: Spec, rows: int, runs: int = 1, progress: Progress = no_progress) -> dict[str, Any]:
-    """Errors of each table over some of the family, an example's bill, time and memory."""
+def predict_tables(
+    spec: Spec, rows: int, runs: int = 1, progress: Progress = no_progress, quick: bool = False
+) -> dict[str, Any]:
+    """Errors of each table over some of the family, an example's bill, time and memory; a quick look takes as
+    many of them as a second is enough for, one at least, and moves the ends of ranges further out."""
     measured: dict[str, dict[str, list[dict[str, float]]]] = {}
-    tried = TRIED if runs else (EXAMPLE,)
+    tried = (FEW if quick else TRIED) if runs else (EXAMPLE,)
+    start = time.process_time()
     progress("predicting", 0, len(tried) * max(1, runs))
     every = []
     for name in tried * max(1, runs):
+        if quick and every and time.process_time() - start > QUICK:
+            break
         one = imagine_tables(spec, rows, name)
         every.append((name, one))
         for table, errors in one.errors.items() if runs else ():
             measured.setdefault(table, {}).setdefault(name, []).append(errors)
         progress("predicting", 1, None)
     example = next(one for name, one in every if name == EXAMPLE)
-    found: dict[str, dict[str, Range]] = {table: ranges(own) for table, own in measured.items()}
+    margin = MARGINS[len(every)] if quick else MARGIN
+    found: dict[str, dict[str, Range]] = {table: ranges(own, margin) for table, own in measured.items()}
     return {
         "rows": rows,
+        "margin": margin,
+        "generated_tables": list(dict.fromkeys(name for name, _ in every)),
         "imagined_rows": dict(example.rows),
         "errors": {table: {name: asdict(one) for name, one in own.items()} for table, own in found.items()},
         "charges": [charge.as_json() for charge in example.outcome.charges],
