@@ -1,9 +1,9 @@
 """Others' tools against ours: dp-recorder on releases, dp_accounting on conversions, OpenDP on samplers.
 
-python -m benchmarks oracles install --environments DIR # once: an environment for each python -m benchmarks
-oracles recorder --environments DIR # record on one table, replay on its neighbour python -m benchmarks
-oracles accounting --environments DIR # every conversion of budgets python -m benchmarks oracles opendp
---environments DIR # discrete Laplace and Gaussian noise
+    python -m benchmarks oracles install --environments DIR       # once: an environment for each
+    python -m benchmarks oracles recorder --environments DIR      # record on one table, replay on its neighbour
+    python -m benchmarks oracles accounting --environments DIR    # every conversion of budgets
+    python -m benchmarks oracles opendp --environments DIR        # discrete Laplace and Gaussian noise
 
 Each finding says whether they agree; what is compared is in `benchmarks/outside/`. One that has no
 environment is left out. No data is needed.

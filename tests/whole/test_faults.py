@@ -9,10 +9,13 @@ import random
 import shutil
 import signal
 import tempfile
+import warnings
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as parquet
 import pytest
 
 import dpsynth_cli.release.table as releases
@@ -20,6 +23,7 @@ from dpsynth_cli import disk
 from dpsynth_cli.hashing import sha256
 from dpsynth_cli.release.record.transcript import load
 from dpsynth_cli.trusted.ledger.ledger import Ledger
+from dpsynth_cli.trusted.rows import parquet as form
 from tests.whole.stricken import STRUCK, struck
 
 FINAL = ("people.csv", "people.transcript.arrow", "people.audit.json", "people.audit.public.json")
@@ -228,6 +232,26 @@ def test_the_input_vanishes_after_the_charge(dpsynth, people, tmp_path, monkeypa
     assert "epsilon = 1 of people was spent" in ran.err
     people("marginals")
     assert dpsynth("release", "spec.yaml", "--resume").code == 0
+    assert charges(tmp_path) == 1
+
+
+def test_a_parquet_footer_that_ends_the_process_costs_nothing(dpsynth, people, tmp_path, monkeypatch):
+    """As pyarrow can, where a doctored one does not fit its columns. It is read before the charge."""
+    spec = people("marginals")
+    parquet.write_table(csv.read_csv(tmp_path / "people.csv"), tmp_path / "people.parquet")
+    spec.write_text(spec.read_text().replace("input: people.csv", "input: people.parquet"))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patched.setattr(form, "footer", lambda *words: os.kill(os.getpid(), signal.SIGKILL))
+        child = os.fork()
+        if child == 0:
+            dpsynth("release", "spec.yaml")
+            os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert charges(tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} <= {*before, "ledger.sqlite", "out"}
+    assert dpsynth("release", "spec.yaml").code == 0
     assert charges(tmp_path) == 1
 
 
