@@ -124,7 +124,7 @@ def predict_tables(
     tried = (FEW if quick else TRIED) if runs else (EXAMPLE,)
     start = time.process_time()
     progress("predicting", 0, len(tried) * max(1, runs))
-    every = []
+    every: list[tuple[str, ImaginedTables]] = []
     for name in tried * max(1, runs):
         if quick and every and time.process_time() - start > QUICK:
             break
