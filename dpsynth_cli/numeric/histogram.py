@@ -88,6 +88,6 @@ def alike(masses: Floats, variance: float) -> Floats:
     square = (SPREADS[:, None, None] * expected) ** 2 + noise
     likely = -0.5 * (away**2 / square + log(square))[:, :, pooled > 0].sum(axis=(1, 2))
     weights = exp(likely - likely.max())
-    signal = np.tensordot(weights / weights.sum(), SPREADS**2, 1) * (expected**2).sum(axis=0)
+    signal = (weights / weights.sum() * SPREADS**2).sum() * (expected**2).sum(axis=0)
     found = expected + signal / (signal + noise.sum()) * away
     return np.asarray(found * totals / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))

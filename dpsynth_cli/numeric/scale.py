@@ -155,7 +155,9 @@ class Scale:
         height = np.interp(np.minimum(ends, self.size), self.knots, self.heights) - np.interp(
             pieces, self.knots, self.heights
         )
-        part = np.where(pieces >= self.size, 1.0, height**3 / (ends - pieces) ** 2)  # missing has no height
+        part = np.where(
+            pieces >= self.size, 1.0, height * height * height / (ends - pieces) ** 2
+        )  # missing has no height
         return pieces, ends - pieces, run, part / np.bincount(run, part)[run]
 
     def room(self, bits: int) -> Floats:

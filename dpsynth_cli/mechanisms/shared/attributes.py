@@ -126,7 +126,8 @@ def joined(mass: Floats, most: int) -> Ints:
     while True:
         heavy = mass >= mass.sum() / share if share > 1 else np.zeros(len(mass), bool)
         light = np.where(heavy, 0.0, mass)
-        part = np.floor((np.cumsum(light) - light) / max(light.sum(), 1e-300) * max(1.0, share - heavy.sum()))
+        before = (np.cumsum(light) - light) / max(light.sum(), 1e-300) * max(1.0, share - heavy.sum())
+        part = np.floor(np.round(before, 9))  # all but whole is whole: no last bit decides
         begins = np.append(True, heavy[1:] | heavy[:-1] | (np.diff(part) > 0))
         if begins.sum() <= most or share <= 1:
             return np.flatnonzero(begins)
