@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,7 @@ class Results:
         if not path.exists():
             return cls(path, rows, replicates, code())
         said = json.loads(path.read_text())
-        cells = [Cell(**one) for one in said.pop("cells")]
+        cells = [Cell(*one) for one in said.pop("cells")]
         return cls(path, **said, cells={_key(one): one for one in cells})
 
     def add(self, mechanism: str, epsilon: float, population: str, found: list[Held]) -> None:
@@ -136,7 +136,7 @@ class Results:
 
     def _write(self) -> None:
         said = {"rows": self.rows, "replicates": self.replicates, "code": self.code, "done": self.done}
-        lines = ",\n".join(json.dumps(asdict(one)) for _, one in sorted(self.cells.items()))
+        lines = ",\n".join(json.dumps(astuple(one)) for _, one in sorted(self.cells.items()))
         aside = self.path.with_suffix(".new")
         aside.write_text(f'{json.dumps(said)[:-1]}, "cells": [\n{lines}\n]}}\n')
         aside.replace(self.path)
@@ -156,8 +156,8 @@ def code() -> str:
 
 
 def table(results: Results, kinds: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """A line for each mechanism, kind of statistic and source: how often intervals of query and of replicates
-    hold at each epsilon."""
+    """A line for each mechanism, kind of statistic and source: how often intervals of query hold at each
+    epsilon, and those of replicates at all of them. Of what is always marked there is none."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for one in results.cells.values():
         groups.setdefault((one.mechanism, kinds.get(one.statistic, one.statistic)), []).append(one)
@@ -166,14 +166,15 @@ def table(results: Results, kinds: Mapping[str, str]) -> Iterator[dict[str, str]
     for mechanism, kind in sorted(groups, key=lambda one: (mechanisms.index(one[0]), names.index(one[1]))):
         own = groups[mechanism, kind]
         there = [source for source in SOURCES if any(one.source in SOURCES[source] for one in own)]
-        for source in there or ["model"]:
+        for source in there:
             line = {"mechanism": f"`{mechanism}`", "statistic": kind, "from": source}
-            for by in (QUERY, REPLICATES):
-                for epsilon in sorted({one.epsilon for one in results.cells.values()}):
-                    here = [one for one in own if (one.epsilon, one.by) == (epsilon, by)]
-                    said = in_words(share(one for one in here if one.source in SOURCES[source]), source)
-                    marks = _marked(here) if source == (there or ["model"])[-1] else ""
-                    line[f"{by}, {epsilon:g}"] = "; ".join(filter(None, (said, marks)))
+            told = [one for one in own if one.source in SOURCES[source]]
+            for epsilon in sorted({one.epsilon for one in results.cells.values()}):
+                here = [one for one in own if (one.epsilon, one.by) == (epsilon, QUERY)]
+                said = in_words(share(one for one in here if one in told), source)
+                marks = _marked(here) if source == there[-1] else ""
+                line[f"query, {epsilon:g}"] = "; ".join(filter(None, (said, marks)))
+            line["replicates"] = in_words(share(one for one in told if one.by == REPLICATES), source)
             yield line
 
 

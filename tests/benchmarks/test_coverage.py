@@ -44,7 +44,7 @@ def test_releases_are_added_to_what_a_file_has(tmp_path):
     (line,) = table(again, {"count": "counts"})
     assert line == {
         "mechanism": "`pmm`", "statistic": "counts", "from": "measured",
-        "query, 1": "100.0 (34–100 of 2), ×0.5; 33% marked", "replicates, 1": "",
+        "query, 1": "100.0 (34–100 of 2), ×0.5; 33% marked", "replicates": "",
     }  # fmt: skip
 
 
