@@ -205,7 +205,9 @@ dpsynth: 1
 name: shifts
 input: shifts.csv
 output: out/shifts.csv
-mechanism: {name: microaggregation, guarantee: groups, group_size: 5, output: OUTPUT, convex: [start <= end]}
+mechanism:
+  {name: microaggregation, guarantee: groups, group_size: 5, output: OUTPUT,
+   convex: [start <= end, "norm(start - 50, end - 50) <= 9"]}
 columns:
   start: {type: integer, bounds: [0, 100]}
   end: {type: integer, bounds: [0, 100]}
@@ -221,6 +223,7 @@ def test_constraints_hold_in_groups_too_and_equal_rows_stay_equal(dpsynth, tmp_p
     made = pyarrow.csv.read_csv(tmp_path / "out/shifts.csv").to_pandas()
     assert len(made) == 200
     assert (made.start <= made.end).all()
+    assert ((made.start - 50) ** 2 + (made.end - 50) ** 2 <= 81).all()
     if output == "centroids":
         assert made.groupby(["start", "end"]).size().min() >= 5
     audit = json.loads((tmp_path / "out/shifts.audit.public.json").read_text())

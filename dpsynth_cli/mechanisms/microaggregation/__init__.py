@@ -5,7 +5,7 @@ grid               a grid on private axes, as a question names it
 covariance         axes from one noisy Gram matrix, and the edge of its noise
 products           parts of a mixture of product distributions, from noisy answers
 mixture            rows of such a mixture
-constraints        public linear constraints (`convex`), polytope: projection on them
+constraints        public convex constraints (`convex`), polytope, cones: projection on them
 printed            the paper's Algorithm 2 with its own constants; for comparison
 """
 

@@ -1,6 +1,6 @@
-"""Public linear constraints between numeric columns, kept by projection of the synthetic rows.
+"""Public convex constraints between numeric columns, kept by projection of the synthetic rows.
 
-    start <= end        a + b <= c        x + y + z = 1        2 a - b >= 0
+    start <= end        a + b <= c        x + y + z = 1        2 a - b >= 0        norm(x - 3, 2 y) <= 5 - z
 
 Only rows that break one are moved, to the nearest point that keeps all of them (columns measured by their
 bounds). A constraint does not concern a row in which one of its columns is missing. An inequality holds in
@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms.microaggregation.cones import Cone
 from dpsynth_cli.mechanisms.microaggregation.polytope import Polytope
 from dpsynth_cli.mechanisms.registry import Structure
 from dpsynth_cli.numbers import RANGE, UNSIGNED, decimal
 from dpsynth_cli.questions import Block, Floats, Ints
 
 _NUMBER = re.compile(UNSIGNED)
+_NORM = re.compile(r"\s*norm\s*\((?P<terms>.*)\)\s*<=(?P<limit>[^<>=]*)")
+_ROUND = re.compile(r"\s*norm\s*\(")
 _SIGN = re.compile(r"<=|>=|=")
 
 
@@ -42,7 +45,7 @@ STRUCTURE = Structure(ALLOWED, {"type": "array", "items": {"type": "string"}}, r
 
 
 class NotLinear(ValueError):
-    """A text that is no linear constraint of the declared columns; says why."""
+    """A text that is no constraint of the declared columns; says why."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,25 @@ class Constraint:
     weights: dict[str, Fraction]
     bound: Fraction
     equal: bool
+    text: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.weights)
+
+
+@dataclass(frozen=True)
+class Norm:
+    """The root of the sum of squares of terms, each of one column (weight, constant), is at most a limit: a
+    constant, and a weight of one other column at most."""
+
+    terms: dict[str, tuple[Fraction, Fraction]]
+    limit: dict[str, Fraction]
+    text: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.terms, *(name for name in self.limit if name)]
 
 
 def parsed(text: str, names: Sequence[str]) -> Constraint:
@@ -70,7 +92,35 @@ def parsed(text: str, names: Sequence[str]) -> Constraint:
     weights = {name: sign * w for name, w in difference.items() if name and w}
     if not weights:
         raise NotLinear("it names no column")
-    return Constraint(weights, -sign * difference.get("", Fraction(0)), "<" not in text and ">" not in text)
+    equal = "<" not in text and ">" not in text
+    return Constraint(weights, -sign * difference.get("", Fraction(0)), equal, text)
+
+
+def parsed_norm(text: str, names: Sequence[str]) -> Norm:
+    """The ball or the cone that a text says.
+
+    >>> found = parsed_norm("norm(a - 3, 2 b) <= 5 - c", ["a", "b", "c"])
+    >>> {name: (int(weight), int(constant)) for name, (weight, constant) in found.terms.items()}
+    {'a': (1, -3), 'b': (2, 0)}
+    >>> {name: int(weight) for name, weight in found.limit.items()}
+    {'': 5, 'c': -1}
+    """
+    read = _NORM.fullmatch(text)
+    if read is None:
+        raise NotLinear("a norm is written as norm(a, b) <= 5, or with one column in the place of 5")
+    longest = sorted(names, key=len, reverse=True)
+    terms: dict[str, tuple[Fraction, Fraction]] = {}
+    for part in read["terms"].split(","):
+        own = _sum(part, longest)
+        constant = own.pop("", Fraction(0))
+        ((name, weight),) = own.items() if len(own) == 1 else [("", Fraction(0))]
+        if not weight or name in terms:
+            raise NotLinear("each part of a norm has one column, and each column one part")
+        terms[name] = weight, constant
+    limit = _sum(read["limit"], longest)
+    if len(set(limit) - {""}) > 1 or set(limit) & set(terms):
+        raise NotLinear("a norm is at most a number, or a number and one other column")
+    return Norm(terms, limit, text)
 
 
 def _sum(text: str, names: Sequence[str]) -> dict[str, Fraction]:
@@ -136,17 +186,21 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     """The constraints of a spec; None where there are none. NotLinear says what is wrong with one."""
     if not texts:
         return None
-    found = [parsed(text, [column.name for column in omega]) for text in texts]
-    for text, constraint in zip(texts, found, strict=True):
-        for name in constraint.weights:
+    names = [column.name for column in omega]
+    found = [parsed(text, names) for text in texts if not _ROUND.match(text)]
+    round_ = [parsed_norm(text, names) for text in texts if _ROUND.match(text)]
+    for constraint in (*found, *round_):
+        text = constraint.text
+        for name in constraint.names:
             if omega[name].type not in ("continuous", "integer"):
                 raise NotLinear(f"{text}: {name} is not a continuous or integer column")
             if omega[name].scale != "linear":
                 raise NotLinear(f"{text}: {name} has a {omega[name].scale} scale")
-            if constraint.equal and _stepped(omega[name]):
+            if isinstance(constraint, Constraint) and constraint.equal and _stepped(omega[name]):
                 words = "is an integer column" if omega[name].type == "integer" else "has a step"
                 raise NotLinear(f"{text}: {name} {words}, and an equation needs continuous ones")
-    columns = tuple(c for c in omega if any(c.name in constraint.weights for constraint in found))
+    columns = tuple(c for c in omega if any(c.name in one.names for one in (*found, *round_)))
+    cones = tuple(_cone(one, columns) for one in round_)
     # x in [0, 1] by the bounds: value = lower + x (upper - lower).
     rows = []
     for constraint in found:
@@ -162,16 +216,35 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     d = len(columns)
     A, E = (np.array([row[0] for row in part]).reshape(-1, d) for part in (inner, even))
     b, f = (np.array([row[1] for row in part]) for part in (inner, even))
-    whole = Polytope(A, b, E, f)
-    # Half a step of each column's grid, with a little more for the rounding of floats.
-    step = np.array([1.0 / max(1, column.size - 1) for column in columns])
-    tight = whole.tightened(np.abs(A) @ step * 0.51 + 1e-9)
+    whole = Polytope(A, b, E, f, cones)
+    tight = whole.tightened(np.array([1.0 / max(1, column.size - 1) for column in columns]))
     centre, tight_centre = whole.centre(), tight.centre()
     if centre is None:
         raise NotLinear("no row within the bounds keeps all constraints")
     if tight_centre is None:
         raise NotLinear("the constraints leave too little room for values on the columns' grid")
     return Kept(columns, whole, centre, tight, tight_centre)
+
+
+def _cone(norm: Norm, columns: Sequence[Column]) -> Cone:
+    """With x in [0, 1] in the place of values, and weights of at most 1."""
+    zero = (Fraction(0), Fraction(0))
+    parts = [norm.terms.get(c.name, zero) for c in columns]
+    spans, lows = [_span(c) for c in columns], [Fraction(c.lower) for c in columns]
+    slope = [norm.limit.get(c.name, Fraction(0)) for c in columns]
+    offset = sum((w * low for w, low in zip(slope, lows, strict=True)), norm.limit.get("", Fraction(0)))
+    scale = [abs(w) * span for (w, _), span in zip(parts, spans, strict=True)]
+    middle = [
+        (-constant / w - low) / span if w and span else Fraction(0)
+        for (w, constant), low, span in zip(parts, lows, spans, strict=True)
+    ]
+    size = max(*scale, *(abs(w) * span for w, span in zip(slope, spans, strict=True))) or Fraction(1)
+    return Cone(
+        np.array([float(one / size) for one in scale]),
+        np.array([float(one) for one in middle]),
+        np.array([float(w * span / size) for w, span in zip(slope, spans, strict=True)]),
+        float(offset / size),
+    )
 
 
 def keeping(blocks: Iterator[Block], keep: Kept | None) -> Iterator[Block]:
@@ -200,7 +273,11 @@ def _without(polytope: Polytope, there: np.ndarray) -> Polytope:
     """The constraints that concern only columns that are there."""
     ours, even = ((part[:, ~there] == 0).all(axis=1) for part in (polytope.A, polytope.E))
     return Polytope(
-        polytope.A[ours][:, there], polytope.b[ours], polytope.E[even][:, there], polytope.f[even]
+        polytope.A[ours][:, there],
+        polytope.b[ours],
+        polytope.E[even][:, there],
+        polytope.f[even],
+        tuple(cone.of(there) for cone in polytope.cones if not (cone.concerned & ~there).any()),
     )
 
 

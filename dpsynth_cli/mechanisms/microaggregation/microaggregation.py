@@ -70,7 +70,7 @@ class Params:
     bins: int = parameter(16, "dp: cells of a numeric column, at most", low=2, high=64)
     convex: Sequence[str] | None = parameter(
         None,
-        "linear constraints between numeric columns that every row shall keep: [a <= b, a + b <= c]",
+        "convex constraints that every row shall keep: [a <= b, a + b <= c, 'norm(a - 3, b) <= c']",
         structure=STRUCTURE,
     )
     group_size: int | None = parameter(

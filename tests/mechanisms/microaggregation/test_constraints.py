@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import GRID, Column, Domain
+from dpsynth_cli.mechanisms.microaggregation.cones import Cone
 from dpsynth_cli.mechanisms.microaggregation.constraints import NotLinear, kept, parsed
 from dpsynth_cli.mechanisms.microaggregation.microaggregation import MECHANISM, Params
 from dpsynth_cli.release.files.write import decode
@@ -51,6 +52,12 @@ def test_texts_are_read_as_they_are_meant():
     ("a <=", "'' is neither a number nor a declared column"),
     ("kind <= 3", "kind <= 3: kind is not a continuous or integer column"),
     ("a + b = 3", "a + b = 3: a is an integer column, and an equation needs continuous ones"),
+    ("norm(a, b) < 3", "a norm is written as norm(a, b) <= 5, or with one column in the place of 5"),
+    ("norm(a, a) <= 3", "each part of a norm has one column, and each column one part"),
+    ("norm(a + b, c) <= 3", "each part of a norm has one column, and each column one part"),
+    ("norm(a, b) <= a", "a norm is at most a number, or a number and one other column"),
+    ("norm(a - 30, b) <= 5", "no row within the bounds keeps all constraints"),
+    ("norm(kind, a) <= 5", "norm(kind, a) <= 5: kind is not a continuous or integer column"),
     ("a >= 21", "no row within the bounds keeps all constraints"),
 ])  # fmt: skip
 def test_what_cannot_be_kept_is_refused(text, said):
@@ -82,6 +89,41 @@ def test_whole_numbers_keep_inequalities_and_rows_that_keep_them_are_not_moved()
     }
     kept(["a <= b"], OMEGA).apply(one)
     assert one["a"][0] == one["b"][0] == 11
+
+
+def test_balls_and_cones_hold_in_every_row_and_rows_inside_of_them_are_not_moved():
+    block = rows()
+    before = {name: codes.copy() for name, codes in block.items()}
+    kept(["norm(a - 5, 2 b - 8) <= 9.5", "norm(x - 1, y-z) <= w", "x + w <= 3"], OMEGA).apply(block)
+    was, now = values(before), values(block)
+
+    def inside(v, off=0.0):
+        ball = np.hypot(v["a"] - 5, 2 * v["b"] - 8) <= 9.5
+        return ball, (np.hypot(v["x"] - 1, v["y-z"]) <= v["w"] + off) & (v["x"] + v["w"] <= 3 + off)
+
+    # Written values lie in the cells of a continuous column's grid, not in their middle.
+    assert all(good.all() for good in inside(now, 4 * 2 / GRID))
+    good = np.logical_and(*inside(was))
+    assert good.sum() > 20
+    assert all((block[name] == before[name])[good].all() for name in block)
+    assert (block["kind"] == before["kind"]).all()
+
+
+@pytest.mark.parametrize("cone", [
+    Cone(np.array([1.0, 0.5, 0.0]), np.array([0.4, 0.5, 0.0]), np.zeros(3), 0.2),
+    Cone(np.array([1.0, 0.7, 0.0]), np.array([0.4, 0.5, 0.0]), np.array([0.0, 0.0, 0.8]), -0.2),
+    Cone(np.array([1.0, 0.7, 0.0]), np.array([0.4, 0.5, 0.0]), np.array([0.0, 0.0, -0.8]), 0.3),
+])  # fmt: skip
+def test_no_point_of_a_cone_is_nearer_than_the_one_that_is_found(cone):
+    """The projection of a point p on a convex set is x where no y of the set has (p - x)(y - x) > 0."""
+    rng = np.random.default_rng(0)
+    p, y = rng.uniform(-2, 3, (200, 3)), rng.uniform(-2, 3, (20_000, 3))
+    y = y[cone.excess(y) <= 0]
+    x = cone.nearest(p)
+    assert len(y) > 100
+    assert cone.excess(x).max() < 1e-12
+    assert (x == p).all(axis=1).sum() == (cone.excess(p) <= 0).sum()
+    assert ((p - x) @ y.T - ((p - x) * x).sum(axis=1)[:, None]).max() < 1e-9
 
 
 def test_continuous_columns_keep_equations_as_finely_as_their_grid():
