@@ -110,7 +110,9 @@ def asked_for(
     if second is not None:
         second, edge = near.best(ask, omega, look, second, float(behind), wanted.clip)
         # Rows that are uniform have the variance d/12 in all columns together; inside classes they have less.
-        whole = look.variance if look and look.distances else d / (12 if by is None else 24)
+        # Less still is asked of normals by class, a part of whose share goes to second moments of each.
+        guess = d / (12 if by is None else 24 if counts else 30)
+        whole = look.variance if look and look.distances else guess
         dropped = wanted.dimension is None and edge > WORTH[by is not None] * whole
         if dropped:
             left, counts = left + shares["moments"] + (counts or 0), None

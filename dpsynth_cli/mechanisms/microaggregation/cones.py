@@ -45,7 +45,7 @@ class Cone:
 
     def excess(self, x: Floats) -> Floats:
         """By how much each row breaks it; at most 0 where it does not. Convex."""
-        return self._size(x) - self._limit(x)
+        return np.asarray(self._size(x) - self._limit(x), dtype=np.float64)
 
     def cut(self, x: Floats) -> tuple[Floats, float]:
         """A half-space a x <= b that the cone is inside of, and that touches it where it is seen from x."""

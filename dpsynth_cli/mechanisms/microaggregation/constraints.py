@@ -189,7 +189,8 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
     names = [column.name for column in omega]
     found = [parsed(text, names) for text in texts if not _ROUND.match(text)]
     round_ = [parsed_norm(text, names) for text in texts if _ROUND.match(text)]
-    for constraint in (*found, *round_):
+    every: list[Constraint | Norm] = [*found, *round_]
+    for constraint in every:
         text = constraint.text
         for name in constraint.names:
             if omega[name].type not in ("continuous", "integer"):
@@ -199,7 +200,7 @@ def kept(texts: Sequence[str], omega: Domain) -> Kept | None:
             if isinstance(constraint, Constraint) and constraint.equal and _stepped(omega[name]):
                 words = "is an integer column" if omega[name].type == "integer" else "has a step"
                 raise NotLinear(f"{text}: {name} {words}, and an equation needs continuous ones")
-    columns = tuple(c for c in omega if any(c.name in one.names for one in (*found, *round_)))
+    columns = tuple(c for c in omega if any(c.name in one.names for one in every))
     cones = tuple(_cone(one, columns) for one in round_)
     # x in [0, 1] by the bounds: value = lower + x (upper - lower).
     rows = []

@@ -96,9 +96,9 @@ class Polytope:
         room = np.maximum(b - A @ centre, 0.0)
         step = (over / np.maximum(over + room, 1e-300)).max(axis=1, keepdims=True)
         for cone in self.cones:  # convex: at a part of the way it is broken by no more than in proportion
-            over = np.maximum(cone.excess(inside), 0.0)
-            room = max(-float(cone.excess(centre[None])[0]), 0.0)
-            step = np.maximum(step, (over / np.maximum(over + room, 1e-300))[:, None])
+            outside = np.maximum(cone.excess(inside), 0.0)
+            depth = max(-float(cone.excess(centre[None])[0]), 0.0)
+            step = np.maximum(step, (outside / np.maximum(outside + depth, 1e-300))[:, None])
         return np.asarray(np.clip(inside + step * (centre - inside), 0.0, 1.0))
 
     def _dykstra(self, x: Floats) -> Floats:
