@@ -55,7 +55,8 @@ class Cone:
 
     def nearest(self, p: Floats) -> Floats:
         """The nearest points of the cone."""
-        x, out = p.copy(), np.flatnonzero(self.excess(p) > 0)
+        x: Floats = p.copy()
+        out = np.flatnonzero(self.excess(p) > 0)
         if len(out):
             x[out] = self._projected(p[out])
         return x
