@@ -400,7 +400,7 @@ def test_the_edge_is_that_of_the_noise_that_was_drawn(clip, delta, part):
     unit = 2 * (2**charge.question.statistic.bits - 1)
     tau = charge.price.sd / unit**2 / n * math.sqrt(part)
     longer = model.facts["noise_edge"] / (2 * tau * math.sqrt(d))
-    assert 0.95 < longer < (1.05 if clip or delta is None else 1.3)
+    assert 0.95 < longer < (1.05 if clip else 1.3)
 
 
 def test_drawing_repeats_itself_and_comes_in_blocks():
