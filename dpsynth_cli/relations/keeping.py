@@ -1,10 +1,12 @@
 """Rows that keep all rules, from rows that a model drew without knowing of them: post-processing.
 
 Rows that break a rule first exchange values with other rows, of one column or of those that are missing
-together, where no more rows are broken then: that leaves every column's distribution as it was. Before that,
-what a rule about one column forbids is replaced by values that it allows, and what is missing together is
-exchanged. Rows that are still broken take the columns that the rules connect from rows that keep them, and
-where there are none, from a row that was found before anything was read; always within their class.
+together, where fewer rows are broken then: that leaves every column's distribution as it was. The other row
+has nearly the same value at first, and any only where no near one will do: what columns have to do with each
+other, such as how long it is from start to end, stays nearly as it was, too. Before that, what a rule about
+one column forbids is replaced by values that it allows, and what is missing together is exchanged. Rows that
+are still broken take the columns that the rules connect from rows that keep them, and where there are none,
+from a row that was found before anything was read; always within their class.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from dpsynth_cli.questions import Block, Ints, Model
 from dpsynth_cli.relations.relations import Relations, Rule
 
 SWEEPS = 200  # of exchanges, at most: each tries every column once
+REACH = 2**-10  # of the rows of a class: those with the nearest values, in the first sweep; then
+WIDER = 1.25  # times as many in each
 PATIENCE, SLOW = 12, 0.9  # no more of them where so many left so large a part of the broken rows
 
 Names = tuple[str, ...]
@@ -71,24 +75,33 @@ class Keeper:
     ) -> None:
         own = {name: block[name] for name in columns}
         broken = self.relations.broken(own, self.omega, rules)
-        units, partners = self._units(columns), _Partners(classes)
-        before = [len(broken)]
+        units = self._units(columns)
+        partners = [_Partners(classes, own[unit[0]], self._ordered(unit), rng) for unit in units]
+        before, reach = [len(broken)], REACH
         for _ in range(SWEEPS):
-            before.append(int(broken.sum()))
-            if not before[-1] or (len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]):
+            before.append(int(broken.sum()) if reach >= 1 else len(broken))
+            stuck = reach >= 1 and len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]
+            if stuck or not broken.any():
                 return
             for at in rng.permutation(len(units)):
-                left, right = partners.of(np.flatnonzero(broken), rng)
+                left, right = partners[at].of(np.flatnonzero(broken), reach, rng)
                 both = np.concatenate([left, right])
                 across = np.concatenate([right, left])
                 tried = {name: own[name][across if name in units[at] else both] for name in columns}
                 after = self.relations.broken(tried, self.omega, rules).reshape(2, -1)
-                # As many broken rows as before are fine, too: another one may find its partner more easily.
-                fine = after.sum(axis=0) <= broken[left].astype(int) + broken[right]
+                # Fewer broken rows than before: else values would be carried ever further from the rule.
+                fine = after.sum(axis=0) < broken[left].astype(int) + broken[right]
                 left, right, after = left[fine], right[fine], after[:, fine]
                 for name in units[at]:
                     own[name][left], own[name][right] = own[name][right], own[name][left]
+                for unit, each in zip(units, partners, strict=True):
+                    if unit[0] in units[at]:
+                        each.exchanged(left, right)
                 broken[left], broken[right] = after
+            reach = min(1.0, reach * WIDER)
+
+    def _ordered(self, unit: Names) -> bool:
+        return len(unit) == 1 and self.omega[unit[0]].type != "nominal"
 
     def _units(self, columns: Names) -> list[Names]:
         """What is exchanged at once: each column, and those that are missing together."""
@@ -112,24 +125,40 @@ class Keeper:
 
 
 class _Partners:
-    """Pairs of rows of one class."""
+    """Pairs of rows of one class, near in the order of some codes, or in any if these have none."""
 
-    def __init__(self, classes: Ints) -> None:
-        self.classes = classes
-        self.order = np.argsort(classes, kind="stable")
+    def __init__(self, classes: Ints, codes: Ints, ordered: bool, rng: np.random.Generator) -> None:
+        self.classes, self.ordered = classes, ordered
+        mixed = rng.permutation(len(classes))
+        keys = (codes[mixed], classes[mixed]) if ordered else (classes[mixed],)
+        self.order = mixed[np.lexsort(keys)]
+        self.place = np.argsort(self.order)
         self.sizes = np.bincount(classes)
         self.starts = np.cumsum(self.sizes) - self.sizes
 
-    def of(self, broken: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Broken rows, and for each another row at random; no row is in two pairs."""
+    def of(self, broken: Ints, reach: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Broken rows, and for each another row at random, one of so large a part of its class; no row is in
+        two pairs."""
         own = self.classes[broken]
-        places = self.starts[own] + (rng.random(len(broken)) * self.sizes[own]).astype(np.int64)
-        pairs = rng.permutation(np.stack([broken, self.order[places]], axis=1))
+        size = self.sizes[own]
+        if self.ordered:
+            away = 1 + (rng.random(len(broken)) * np.maximum(reach * size, 8)).astype(np.int64)
+            at = self.place[broken] - self.starts[own] + np.where(rng.random(len(broken)) < 0.5, away, -away)
+            last = size - 1
+            at = np.clip(last - np.abs(last - np.abs(at)), 0, last)  # from the ends back
+        else:
+            at = (rng.random(len(broken)) * size).astype(np.int64)
+        pairs = rng.permutation(np.stack([broken, self.order[self.starts[own] + at]], axis=1))
         _, first = np.unique(pairs.ravel(), return_index=True)
         alone = np.zeros(pairs.size, bool)
         alone[first] = True
         left, right = pairs[alone.reshape(-1, 2).all(axis=1)].T
         return left, right
+
+    def exchanged(self, left: Ints, right: Ints) -> None:
+        """These rows have each other's codes now."""
+        self.place[left], self.place[right] = self.place[right], self.place[left]
+        self.order[self.place[left]], self.order[self.place[right]] = left, right
 
 
 def _miss_together(block: Block, one: Column, other: Column, classes: Ints, rng: np.random.Generator) -> None:

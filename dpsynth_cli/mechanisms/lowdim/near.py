@@ -20,7 +20,6 @@ from fractions import Fraction
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.errors import UsageError
 from dpsynth_cli.mechanisms.lowdim import noisy_sums
 from dpsynth_cli.mechanisms.lowdim.classes import Sums, centred
 from dpsynth_cli.mechanisms.lowdim.noisy_sums import unit
@@ -41,6 +40,7 @@ from dpsynth_cli.questions import (
 from dpsynth_cli.shares import divide
 
 FINE = 13  # bits of a bound
+TOLD = 5.0  # times the noise of a count of distances: fewer rows, and it says nothing
 STEPS, FINER = 24, 4  # distances that are told apart, and how many of them make a factor of two
 # How far what is cut off of means (1) and of second moments (2) counts: these are lengthened, and it is
 # spread over all axes.
@@ -75,7 +75,8 @@ class Distances:
 @dataclass(frozen=True, eq=False)
 class FirstLook:
     """The first sums, and how much of each column is there; centres in units of z, and its bits; rows'
-    distances from them in l2 and in the norm that sums are clipped in, unless the spec has a bound."""
+    distances from them in l2 and in the norm that sums are clipped in, unless the spec has a bound or noise
+    hides them."""
 
     sums: Sums
     present: Floats
@@ -120,10 +121,11 @@ def first_look(
         Question(f"distances l{norm}", CellCounts(Cells((axis,))), own)
         for norm, (axis, _), own in zip(norms, axes, divide(distances, [1.0] * len(norms)), strict=True)
     ]
-    found = [
-        _distances(norm, steps, answer, float(sizes.rows.sum()))
-        for norm, (_, steps), answer in zip(norms, axes, ask(questions), strict=True)
-    ]
+    n = float(sizes.rows.sum())
+    told = list(zip(norms, axes, ask(questions), strict=True))
+    if any(n < TOLD * answer.sd for _, _, answer in told):
+        return look
+    found = [_distances(norm, steps, answer, n) for norm, (_, steps), answer in told]
     return replace(look, distances=tuple(found))
 
 
@@ -148,17 +150,16 @@ def best(
     d, degree = sum(column.width for column in omega.modelled), plain.statistic.degree
 
     def noise(asked: Question) -> float:
-        try:
-            sd = ask.sd(asked) / unit(asked) ** degree / rows
-        except UsageError:  # it would not fit
+        if not noisy_sums.fits(ask, asked):
             return math.inf
+        sd = ask.sd(asked) / unit(asked) ** degree / rows
         return noise_edge(sd, d) if degree == 2 else sd * math.sqrt(d)
 
-    if look is None:
+    if look is None or (clip is None and not look.distances):
         return plain, noise(plain)
     if clip is not None:
         asked = about_centres(look, plain, clip / 2, 2)
-        return asked, noise(asked)
+        return (asked, noise(asked)) if noisy_sums.fits(ask, asked) else (plain, noise(plain))
     by, whole = look.distances[-1], look.variance ** (degree / 2)
     found = [(noise(plain), plain)]
     for bound in by.steps.tolist():
@@ -168,6 +169,13 @@ def best(
             found.append((CUT[degree] * cut * whole + noise(asked), asked))
     cost, asked = min(found, key=lambda one: one[0])
     return asked, cost
+
+
+def smaller(ask: Ask, asked: Question) -> Question | None:
+    """What was chosen for a whole share, for a part of it; None where that has no room for its noise. About
+    centres bits are those of the centres."""
+    found = asked if _is_about(asked) else noisy_sums.fitting(ask, asked)
+    return found if noisy_sums.fits(ask, found) else None
 
 
 def lengthened(sums: Sums, look: FirstLook, asked: Question) -> Sums:
@@ -219,18 +227,40 @@ def pure(ask: Ask, question: Question) -> bool:
     return quarter > 1.7 * half
 
 
-def _furthest(look: FirstLook, norm: int) -> float:
-    """The largest size that a row can have about its centre: public, given the centres."""
-    far = np.maximum(look.centres - look.sums.low, 0.5 - look.centres)
-    return float(((far**norm).sum(axis=1) ** (1 / norm)).max())
-
-
 def _axis(omega: Domain, look: FirstLook, norm: int) -> tuple[Distance, Floats]:
-    """Cells of distances, each larger than the last by the same factor, and where they end in units of y."""
-    steps = _furthest(look, norm) * 2.0 ** (-np.arange(STEPS, -1, -1) / FINER)
-    edges = (0, *(math.ceil((step * _unit(look.bits)) ** norm) for step in steps.tolist()))
+    """Cells of distances, each larger than the last by the same factor, and where they end in units of y.
+
+    In whole numbers: what a processor makes of a last digit would else decide what is asked."""
+    furthest, ends = _furthest(look, norm), range(STEPS, -1, -1)
+    edges = (0, *(_shrunk(furthest, at, FINER // norm) for at in ends))
+    root = math.sqrt(furthest) if norm == 2 else float(furthest)
+    parts = [1.0, math.sqrt(math.sqrt(0.5)), math.sqrt(0.5), math.sqrt(0.5) * math.sqrt(math.sqrt(0.5))]
+    steps = [root / _unit(look.bits) * math.ldexp(parts[at % FINER], -(at // FINER)) for at in ends]
     names = tuple(column.name for column in omega.modelled)
-    return Distance(names, look.about, edges, look.bits, norm), steps
+    return Distance(names, look.about, edges, look.bits, norm), np.array(steps)
+
+
+def _furthest(look: FirstLook, norm: int) -> int:
+    """The largest size (squared, in l2) that a row can have about its centre, in units of z: public, given
+    the centres."""
+    points = np.array(look.about.points, object)
+    low = np.rint(np.asarray(look.sums.low) * _unit(look.bits)).astype(np.int64).astype(object)
+    far = np.maximum(points - low, _unit(look.bits) // 2 - points)
+    return int((far**norm).sum(axis=1).max())
+
+
+def _shrunk(size: int, at: int, root: int) -> int:
+    """The size times 2^(-at / root), rounded up.
+
+    >>> _shrunk(1000, 2, 2), _shrunk(1000, 1, 2), _shrunk(1000, 1, 4)
+    (500, 708, 841)
+    """
+    found = int(size * 2.0 ** (-at / root))
+    while found > 0 and (found - 1) ** root << at >= size**root:
+        found -= 1
+    while found**root << at < size**root:
+        found += 1
+    return found
 
 
 def _distances(norm: int, steps: Floats, answer: Answer, n: float) -> Distances:

@@ -30,17 +30,29 @@ def question(
     """Sums of coordinates or products, with as many bits as their noise leaves room for in 64."""
     names = tuple(column.name for column in omega.modelled)
     bound = None if clip is None else Fraction(str(clip))
-    for bits in range(BITS, 2, -2):
-        asked = Question(step, Moments(names, bits, degree, bound), share, by)
-        try:
-            ask.sd(asked)
-        except UsageError:
-            continue
-        break
-    return asked
+    return fitting(ask, Question(step, Moments(names, BITS, degree, bound), share, by))
 
 
-def bits(asked: Question) -> int:
+def fits(ask: Ask, asked: Question) -> bool:
+    """Whether sums and their noise have room in 64 bits."""
+    try:
+        ask.sd(asked)
+    except UsageError:
+        return False
+    return True
+
+
+def fitting(ask: Ask, asked: Question) -> Question:
+    """The same, with fewer bits where the share leaves no room for so many."""
+    assert isinstance(asked.statistic, Moments)
+    for bits in range(asked.statistic.bits, 2, -2):
+        found = replace(asked, statistic=replace(asked.statistic, bits=bits))
+        if fits(ask, found):
+            break
+    return found
+
+
+def bits_of(asked: Question) -> int:
     """Those of a coordinate."""
     assert isinstance(asked.statistic, Moments)
     return asked.statistic.bits

@@ -101,7 +101,7 @@ def asked_for(
     if near_means or wanted.clip is not None:
         first, distances, left = divide(left, near.MEAN[laplace])
         norms = (2, 1) if laplace else (2,)
-        bits = min(noisy_sums.bits(own) for own in (mean, second) if own) - 1
+        bits = min(noisy_sums.bits_of(own) for own in (mean, second) if own) - 1
         look = near.first_look(ask, omega, sizes, first, distances, wanted.clip, norms, bits)
 
     # Second moments, of all rows and of each class: where they are worth it.
@@ -120,14 +120,16 @@ def asked_for(
             asked[step] = second
             if counts is None and by is not None and not alone and edge * len(rows) < OWN * whole:
                 pooled, own = divide(shares["moments"], POOLED)
-                asked[step] = replace(second, share=pooled)
-                asked["class moments"] = replace(second, step="class moments", share=own, by=by)
+                parts = {step: replace(second, share=pooled)}
+                parts["class moments"] = replace(second, step="class moments", share=own, by=by)
+                found = {name: near.smaller(ask, part) for name, part in parts.items()}
+                asked |= {name: part for name, part in found.items() if part and all(found.values())}
 
     # The mean, and what is missing if that is not known yet.
     if look is None:
         left, missing = noisy_sums.with_rates(omega, left)
         asked |= missing
-    asked["mean"] = replace(mean, share=left)
+    asked["mean"] = noisy_sums.fitting(ask, replace(mean, share=left))
     if look is not None:
         asked["mean"], _ = near.best(ask, omega, look, asked["mean"], float(rows.mean()), wanted.clip)
     answers = dict(zip(asked, ask(list(asked.values())), strict=True))

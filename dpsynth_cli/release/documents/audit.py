@@ -7,6 +7,7 @@ The public audit is a function of the transcript, the bill and the synthetic fil
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -115,14 +116,16 @@ def public_audit(
 def in_nine_digits(facts: Any) -> Any:
     """What a mechanism says of itself, the same on every machine: fits may differ in their last digits.
 
-    >>> in_nine_digits({"variance": [0.1 + 0.2, 3], "most": 2.0e-20})
-    {'variance': [0.3, 3], 'most': 2e-20}
+    >>> in_nine_digits({"variance": [0.1 + 0.2, 3], "most": 2.0e-20, "edge": float("inf")})
+    {'variance': [0.3, 3], 'most': 2e-20, 'edge': None}
     """
     if isinstance(facts, Mapping):
         return {key: in_nine_digits(value) for key, value in facts.items()}
     if isinstance(facts, (list, tuple)):
         return [in_nine_digits(value) for value in facts]
-    return float(f"{facts:.9g}") if isinstance(facts, float) else facts
+    if isinstance(facts, float):
+        return float(f"{facts:.9g}") if math.isfinite(facts) else None
+    return facts
 
 
 def warnings(spec: Spec) -> list[str]:
@@ -219,4 +222,4 @@ def bound_words(bound: float, farthest: float) -> str:
 
 def as_text(document: Mapping[str, Any]) -> bytes:
     """Indented JSON, as the files hold it."""
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -131,17 +131,19 @@ def reach(moments: Moments) -> int:
 
 
 def _about_a_centre(statistic: Moments, d: int) -> Sensitivity:
-    """One row of d coordinates, of norm at most C, which is all that is known of it, and that none is above
-    the reach."""
+    """One row of d coordinates: its norm is at most C, and none is above the reach, 2q or C. So C may be
+    taken as 2 q d in l1, and its square as 4 q^2 d in l2, where these are less."""
     c, most = clip_bound(statistic), reach(statistic)
     if statistic.norm == 1:  # |w|_2 <= |w|_1, and |w|_2^2 <= |w|_1 max|w|
-        first, second = c, (c * c + c * most) // 2
+        c = min(c, most * d)
+        first, squares, second = c, c * c, (c * c + c * most) // 2
     else:  # |w|_1 <= sqrt(d) |w|_2
-        first, second = isqrt(d * c * c), (d + 1) * c * c // 2
+        squares = min(c * c, most * most * d)
+        first, second = isqrt(d * squares), (d + 1) * squares // 2
     if statistic.degree == 1:
-        return Sensitivity(first, c * c, largest=most)
+        return Sensitivity(first, squares, largest=most)
     # sum over i <= j of |w_i w_j| = (|w|_1^2 + |w|_2^2) / 2; Frobenius norm of w w^T = |w|_2^2
-    return Sensitivity(second, c**4, True, most * most)
+    return Sensitivity(second, squares**2, True, most * most)
 
 
 def _row_scores(statistic: RowScores) -> Sensitivity:
