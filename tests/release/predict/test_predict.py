@@ -106,6 +106,12 @@ def test_an_error_that_some_tables_lack_is_the_range_of_those_that_have_it():
     assert found["tvd1"] == Range(0.1 / MARGIN, 0.2, 0.3 * MARGIN, "b")
 
 
+def test_no_range_of_a_distance_between_tables_ends_above_one():
+    found = ranges({"a": [{"w1": 0.9, "tvd1": 0.9}]})
+    assert found["w1"].high == 0.9 * MARGIN
+    assert found["tvd1"].high == 1.0
+
+
 def test_more_rows_or_more_epsilon_predict_less_error():
     columns = {"k": {"type": "nominal", "categories": ["a", "b", "c"]}}
     best, fewer_rows, less_epsilon = (
