@@ -124,9 +124,8 @@ def run() -> None:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if callable(show) and code is not None:
             show()
-            said = getattr(
-                error, "format_message", None
-            )  # its `message` is empty where an argument is missing
+            # Its `message` is empty where an argument is missing.
+            said = getattr(error, "format_message", None)
             _end(error, code, "", said() if callable(said) else "")
         # Never the error's own text: a library may have put a cell's content into it.
         where = traceback.extract_tb(error.__traceback__)[-1]

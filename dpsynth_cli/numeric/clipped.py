@@ -26,17 +26,22 @@ def moments(centre: Floats, sd: Floats, low: float, high: float) -> tuple[Floats
     >>> [float(one.round(4)) for one in moments(np.array(0.0), np.array(1.0), 0.0, 100.0)]
     [0.3989, 0.3408, 0.5]
     """
-    from scipy.special import ndtr  # takes long to import
-
-    s = np.maximum(sd, 1e-12)
-    t, u = (centre - low) / s, (centre - high) / s
-    above, beyond = ndtr(t), ndtr(u)
-    peak, edge = (exp(-(x**2) / 2) / np.sqrt(2 * np.pi) for x in (t, u))
-    mean = s * (t * above + peak - u * beyond - edge)
+    mean, s, (t, u), (above, beyond), (peak, edge) = _first(centre, sd, low, high)
     # Beyond `high`, (X - low)^2 = (X - high)^2 + 2 (high - low) (X - high) + (high - low)^2.
     square = s**2 * ((1 + t**2) * above + t * peak - (1 + u**2) * beyond - u * edge)
     square -= 2 * (high - low) * s * (u * beyond + edge)
     return np.asarray(low + mean), np.asarray(np.maximum(square - mean**2, 0.0)), np.asarray(above - beyond)
+
+
+def _first(centre: Floats, sd: Floats, low: float, high: float) -> tuple[Floats, ...]:
+    """The mean of clip(X) less `low`, and what it is made of: s; t and u for both ends, Phi and phi there."""
+    from scipy.special import ndtr  # takes long to import
+
+    s = np.maximum(sd, 1e-12)
+    ends = np.stack(np.broadcast_arrays((centre - low) / s, (centre - high) / s))
+    chances, densities = ndtr(ends), exp(-(ends**2) / 2) / np.sqrt(2 * np.pi)
+    (t, u), (above, beyond), (peak, edge) = ends, chances, densities
+    return s * (t * above + peak - u * beyond - edge), s, ends, chances, densities
 
 
 def centred(
@@ -56,7 +61,7 @@ def centred(
     most = high + FAR * sd - places.min(axis=1)
     for _ in range(STEPS):
         middle = (least + most) / 2
-        each = moments(middle[:, None] + places, sd[:, None], low, high)[0]
+        each = low + _first(middle[:, None] + places, sd[:, None], low, high)[0]
         below = (each * chances).sum(axis=1) < mean
         least, most = np.where(below, middle, least), np.where(below, most, middle)
     return np.asarray((least + most) / 2)

@@ -77,10 +77,10 @@ class Keeper:
         broken = self.relations.broken(own, self.omega, rules)
         units = self._units(columns)
         partners = [_Partners(classes, own[unit[0]], self._ordered(unit), rng) for unit in units]
-        before, reach = [len(broken)], REACH
+        before, reach = list[int](), REACH
         for _ in range(SWEEPS):
-            before.append(int(broken.sum()) if reach >= 1 else len(broken))
-            stuck = reach >= 1 and len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]
+            before += [int(broken.sum())] if reach >= 1 else []
+            stuck = len(before) > PATIENCE and before[-1] > SLOW * before[-PATIENCE]
             if stuck or not broken.any():
                 return
             for at in rng.permutation(len(units)):

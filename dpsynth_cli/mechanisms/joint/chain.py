@@ -28,7 +28,7 @@ FUSED = 2**14  # numbers in a table of several factors, at most;
 ALL_FUSED = 2**22  # and times the factors of a model
 UNLIKELY = 1e-9  # a product of factors; less, and few rows are not moved there
 WIDE = 2**10  # cells; more, and rows are not moved between them
-LOST = 2**12  # rows of a batch that is drawn again
+REDRAWN = 2**12  # rows of a batch that is drawn again
 
 
 class Chain:
@@ -208,8 +208,8 @@ def _inside(
     index, weights = tables[0]
     found = within(weights, index, group, v, rng)
     lost = _lost(found, left)
-    for at in range(0, len(lost), LOST):
-        some = lost[at : at + LOST]
+    for at in range(0, len(lost), REDRAWN):
+        some = lost[at : at + REDRAWN]
         p = weights.take(index[some], axis=0) * (group == v[some, None])
         for one, row in left:
             p *= one.take(row[some], axis=0)

@@ -43,16 +43,15 @@ class Candidate:
 
     def ratio(self, own: Candidate) -> float:
         """Its errors by those of another one, on the tables that both were simulated on."""
-        by = judged_by(own)
-        shared = [table for table in self.by_table if table in own.by_table]
-        mine, theirs = (sum(one.by_table[table][by] for table in shared) for one in (self, own))
-        return mine / theirs if theirs else 1.0
+        found = self.compared(own)
+        return float(found["mean"] / found["own_mean"]) if found["own_mean"] else 1.0
 
     def compared(self, own: Candidate) -> dict[str, Any]:
         """The error that it was judged by beside that of another one: means over the tables of both."""
         by = judged_by(own)
         shared = [table for table in self.by_table if table in own.by_table]
-        mine, theirs = (sum(one.by_table[table][by] for table in shared) / len(shared) for one in (self, own))
+        many = max(1, len(shared))
+        mine, theirs = (sum(one.by_table[table][by] for table in shared) / many for one in (self, own))
         return {"by": by, "shared_tables": len(shared), "mean": mine, "own_mean": theirs}
 
     def as_json(self) -> dict[str, Any]:
