@@ -80,17 +80,19 @@ TABLES = {
 @pytest.mark.parametrize("delta", [None, 1e-6])
 @pytest.mark.parametrize("name", TABLES)
 def test_bounds_hold_nearly_all_rows_and_are_not_a_thousand_times_too_wide(neighbours, delta, name):
-    omega = Domain((private(name, "continuous"),), neighbours)
-    result, bill = found({name: TABLES[name]}, omega, 3.0, delta)
-    column, x = result.domain[name], TABLES[name]
-    assert not column.private
-    assert np.mean((x >= column.lower) & (x <= column.upper)) > 0.995
+    omega, x, widths = Domain((private(name, "continuous"),), neighbours), TABLES[name], []
+    for _ in range(3):
+        result, bill = found({name: x}, omega, 3.0, delta)
+        column = result.domain[name]
+        assert not column.private
+        assert np.mean((x >= column.lower) & (x <= column.upper)) > 0.995
+        widths.append(column.upper - column.lower)
+        assert result.facts["sure"] == {name: True}
+        assert all(charge.question.step == STEP for charge in bill.charges)
+        assert sum(charge.price.cost for charge in bill.charges) == result.spent * bill.accountant.total
+        assert result.spent <= SHARE
     low, high = np.quantile(x, [0.02, 0.98])
-    assert column.upper - column.lower < 1000 * (high - low)
-    assert result.facts["sure"] == {name: True}
-    assert all(charge.question.step == STEP for charge in bill.charges)
-    assert sum(charge.price.cost for charge in bill.charges) == result.spent * bill.accountant.total
-    assert result.spent <= SHARE
+    assert np.median(widths) < 1000 * (high - low)  # noise stands out in one search of some 200
 
 
 def test_integers_dates_times_and_the_nullable_keep_their_types_and_units():
