@@ -28,16 +28,15 @@ STRONG = 1.5  # by which one round may change the logarithm of a weight
 def fitted(
     wanted: Plan,
     answers: Sequence[Answer],
+    follow: Follow,
     heads: Heads,
-    time: Column,
-    own: Sequence[Column],
     codes: Mapping[str, Ints],
     fixed: Collection[str],
 ) -> tuple[Follow, Heads]:
-    """Gaps, weights and changes from the answers, on rows of the model; and the rows that units begin with,
-    such that all rows together are as the model's."""
-    given = iter(answers)
-    gaps = _gaps(next(given), wanted.gap, time)
+    """Weights and changes from the answers, on rows of the model; and the rows that units begin with, such that
+    all rows together are as the model's. Gaps, the first of the answers, are known."""
+    time, own = follow.time, follow.own
+    given = iter(answers[1:])
     near = {link.column.name: told(next(given), link.shape) for link in wanted.links}
     changed = {name: next(given) for name in wanted.changes}
     far = {link.column.name: told(next(given), link.shape) for link in wanted.links} if wanted.far else {}
@@ -45,8 +44,8 @@ def fitted(
     links = [
         replace(link, near=none, far=none.copy()) for link, none in zip(wanted.links, zeros, strict=True)
     ]
-    follow = Follow(time, own, links, {}, wanted.gap, gaps)
-    if not len(codes[time.name]) or not heads.units[1:].any():
+    follow = replace(follow, links=links)
+    if not len(codes[time.name]) or not heads.units.units[1:].any():
         return follow, heads
     follow = replace(follow, leads=_leads(links, near, codes, own))
     pool = Pool(codes, own, time.name, follow.leads, links)
@@ -57,7 +56,9 @@ def fitted(
     able = [link.column for link in links if link.column.name in set(changed) - set(fixed)]
     pairs = fit.walked([column.name for column in able]).changed or {}
     steps = {
-        column.name: _steps(column, wanted.changes[column.name], changed[column.name], pairs[column.name])
+        column.name: _steps(
+            column, wanted.changes[column.name], changed[column.name], pairs[column.name], codes[column.name]
+        )
         for column in able
         if pairs[column.name]
     }
@@ -84,7 +85,7 @@ class _Fit:
         rng = np.random.default_rng(1)
         changed = None if watched is None else {name: list[tuple[Ints, Ints]]() for name in watched}
         walk = Walk(self.pool, self.follow, rng, changed=changed)
-        walk.rows(*self.heads.drawn(self.places, max(1, int(self.pool.rows / TRIED / self.heads.mean)), rng))
+        walk.rows(*self.heads.drawn(self.places, max(1, int(self.pool.rows / TRIED / self.heads.units.mean)), rng))
         return walk
 
     def round(self) -> None:
@@ -139,7 +140,7 @@ def _after(seen: Floats, like: Told) -> Floats:
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
-def _gaps(answer: Answer, axis: Bins, time: Column) -> Floats:
+def gaps_of(answer: Answer, axis: Bins, time: Column) -> Floats:
     """The probability of each gap; none is below 0. Where noise left nothing, as many of each."""
     counts = np.where(np.asarray(axis.edges[:-1]) >= change_zero(time), answer.values, 0).astype(np.float64)
     found = on_simplex(counts, max(0.0, float(counts.sum())))
@@ -148,7 +149,9 @@ def _gaps(answer: Answer, axis: Bins, time: Column) -> Floats:
     return np.asarray(found / found.sum() if found.sum() > 0 else possible / possible.sum())
 
 
-def _steps(column: Column, axis: Bins, answer: Answer, pairs: list[tuple[Ints, Ints]]) -> Steps:
+def _steps(
+    column: Column, axis: Bins, answer: Answer, pairs: list[tuple[Ints, Ints]], codes: Ints
+) -> Steps:
     """What part of candidates' changes is too much, and which bins lack it."""
     before, after = (np.concatenate(part) for part in zip(*pairs, strict=True))
     bins = np.searchsorted(axis.edges, changes(column, before, after), "right") - 1
@@ -160,4 +163,7 @@ def _steps(column: Column, axis: Bins, answer: Answer, pairs: list[tuple[Ints, I
         wanted[-1] = had[-1]
     moved = np.maximum(0.0, 1 - wanted / np.maximum(had, 1e-9))
     lack = np.maximum(0.0, wanted - had)
-    return Steps(axis, moved if lack.sum() > 0 else np.zeros(many), lack if lack.sum() > 0 else np.ones(many))
+    values = np.sort(codes[codes < column.size])
+    if not lack.sum() > 0 or not len(values):
+        moved, lack, values = np.zeros(many), np.ones(many), np.zeros(1, np.int64)
+    return Steps(axis, moved, lack, values)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.units.distribution import Distribution
 from dpsynth_cli.mechanisms.units.sizes import LEAST, MOST, ROUNDS, cells_of
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
@@ -18,16 +20,9 @@ class Heads:
     """A factor for each cell of an axis and each group of sizes; a row and a size are as likely as their
     factors multiplied."""
 
-    edges: tuple[int, ...]  # of sizes: group i is edges[i] < rows <= edges[i + 1]
-    units: Floats  # how many units each group has
+    units: Distribution
     axes: tuple[Bins, ...]
     factors: tuple[Floats, ...]
-
-    @property
-    def mean(self) -> float:
-        """How many rows a unit has."""
-        middle = (np.asarray(self.edges[1:]) + np.asarray(self.edges[:-1]) + 1) / 2
-        return float(self.units @ middle / max(1e-9, self.units.sum()))
 
     def by(self, axes: Sequence[Bins]) -> Heads:
         """The same, which can be weighed by more axes, whatever the size."""
@@ -44,39 +39,45 @@ class Heads:
         return [cells_of(axis, codes) for axis in self.axes]
 
     def weights(self, places: Sequence[Ints]) -> Floats:
-        """Of each group of sizes, for each row."""
-        found = np.tile(self.units[:, None], (1, len(places[0])))
+        """Of each group of sizes, for each row. However rows are weighed, a group has as many units."""
+        wanted = self.units.units[:, None]
+        found = np.tile(wanted, (1, len(places[0])))
         for place, factor in zip(places, self.factors, strict=True):
             found *= np.ascontiguousarray(factor.T).take(place, axis=1)
-        return found
+        whole = found.sum(axis=1, keepdims=True)
+        even = wanted / max(1, found.shape[1])
+        return np.asarray(np.where(whole > 0, found * (wanted / np.maximum(whole, 1e-300)), even))
 
     def drawn(self, places: Sequence[Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """So many units, in any order: the row that each begins with, and how many it has."""
         upto = np.cumsum(self.weights(places))  # even over sizes, and over rows next to each other
         at = (np.arange(count) + rng.random()) / max(1, count) * upto[-1]
         place = np.minimum(np.searchsorted(upto, at, side="right"), len(upto) - 1)
-        group, row = np.divmod(place, len(upto) // len(self.units))
-        least, widths = np.asarray(self.edges[:-1]) + 1, np.diff(self.edges)
-        size = least[group] + (rng.random(count) * widths[group]).astype(np.int64)
+        group, row = np.divmod(place, len(upto) // len(self.units.units))
+        size = self.units.sizes(group, rng)
         order = rng.permutation(count)
         return row[order], size[order]
 
 
 def heads_of(
-    axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], edges: Sequence[int]
+    axes: Sequence[Bins],
+    answers: Sequence[Answer],
+    codes: Mapping[str, Ints],
+    units: Distribution,
+    limits: tuple[Bins, Floats] | None = None,
 ) -> Heads:
     """Factors that agree with all tables on rows of the model; where a table's noise is large, with the sizes
-    of all units."""
-    groups = len(edges) - 1
+    of all units. `limits` are factors that no table changes: 0 for what cannot be."""
+    groups = len(units.units)
     tables = [answer.values.reshape(-1, groups).astype(np.float64) for answer in answers]
-    exact = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]
-    counted = np.average([table.sum(axis=0) for table in tables], axis=0, weights=exact)
-    units = on_simplex(counted, max(1.0, float(counted.sum())))
     places = [cells_of(axis, codes) for axis in axes]
     rows = len(places[0]) if places else 0
-    weights = np.tile(units / max(1, rows), (rows, 1))
+    weights = np.tile(units.units / max(1, rows), (rows, 1))
+    if limits is not None and rows:
+        can = limits[1][cells_of(limits[0], codes)]
+        weights *= np.where(can.any(axis=0), can, 1.0)
     targets = [
-        _target(table, answer.sd, units, np.bincount(place, minlength=len(table)))
+        _target(table, answer.sd, units.units, np.bincount(place, minlength=len(table)))
         for table, answer, place in zip(tables, answers, places, strict=True)
     ]
     factors = [np.ones_like(table) for table in tables]
@@ -86,7 +87,20 @@ def heads_of(
             ratio = np.where(now > 0, np.clip(target / np.maximum(now, 1e-12), LEAST, MOST), 1.0)
             factor *= ratio
             weights *= ratio[place]
-    return Heads(tuple(edges), units, tuple(axes), tuple(factors))
+    heads = Heads(units, tuple(axes), tuple(factors))
+    if limits is None:
+        return heads
+    return replace(heads, axes=(*heads.axes, limits[0]), factors=(*heads.factors, limits[1]))
+
+
+def in_time(time: Column, gap: int, edges: Sequence[int]) -> tuple[Bins, Floats]:
+    """Cells of time, and which groups of sizes may begin in them: those whose units have time left for all
+    their rows, at the gap that is usual for those that come soonest."""
+    least = np.asarray(edges[:-1], np.int64)  # rows after the first
+    latest = np.maximum(0, time.size - 1 - least * gap)
+    cells = tuple(sorted({0, *(latest + 1).tolist(), time.codes}))
+    starts = np.asarray(cells[:-1])
+    return Bins(time.name, cells), (starts[:, None] <= latest).astype(np.float64)
 
 
 def _target(table: Floats, sd: float, units: Floats, rows: Ints) -> Floats:

@@ -14,12 +14,13 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.blocks import first_rows, gathered, joined
-from dpsynth_cli.mechanisms.units.fitting import fitted
-from dpsynth_cli.mechanisms.units.heads import Heads, heads_of
+from dpsynth_cli.mechanisms.units.distribution import size_edges, units_of
+from dpsynth_cli.mechanisms.units.fitting import fitted, gaps_of
+from dpsynth_cli.mechanisms.units.heads import Heads, heads_of, in_time
 from dpsynth_cli.mechanisms.units.links import plan
 from dpsynth_cli.mechanisms.units.paths import Follow, Walk
 from dpsynth_cli.mechanisms.units.pool import Pool
-from dpsynth_cli.mechanisms.units.sizes import CATEGORIES, axis_of, size_edges
+from dpsynth_cli.mechanisms.units.sizes import CATEGORIES, axis_of
 from dpsynth_cli.questions import Ask, Bins, Block, Cells, Ints, Model, Question, UnitSizes
 from dpsynth_cli.shares import divide
 
@@ -41,24 +42,20 @@ def with_order(
     shares = divide(share * OF_SIZES, [1.0] * len(axes))
     asked = zip(axes, shares, strict=True)
     answers = ask([Question("units", UnitSizes(Cells((axis,)), edges), part) for axis, part in asked])
-    heads = heads_of(axes, answers, looked_at, edges)
-    width = np.diff(edges)
-    units = np.repeat(heads.units / width, width)  # as many of each size that was counted together
+    units = units_of(ask, omega, model.total, share * OF_SIZES, answers, edges)
     columns = [column for column in omega if column not in own and column.name != time.name]
-    wanted = plan(ask, columns, time, looked_at, units, share * (1 - OF_SIZES))
-    follow, heads = fitted(wanted, ask(wanted.questions), heads, time, own, looked_at, fixed)
-    part = units / max(1e-9, units.sum())
-    facts = {
-        "units": {
-            "rows_of_a_unit": [round(one, 6) for one in part.tolist()],
-            "mean": round(float(part @ np.arange(1, len(part) + 1)), 6),
-            "order": time.name,
-            "pairs_of_a_unit": wanted.most,
-            "cells_before_and_after": {link.column.name: list(link.shape) for link in wanted.links},
-        }
+    wanted = plan(ask, columns, time, looked_at, units.each, share * (1 - OF_SIZES))
+    pairs = ask(wanted.questions)
+    follow = Follow(time, own, wanted.links, {}, wanted.gap, gaps_of(pairs[0], wanted.gap, time))
+    heads = heads_of(axes, answers, looked_at, units, in_time(time, follow.least_gap, edges))
+    follow, heads = fitted(wanted, pairs, follow, heads, looked_at, fixed)
+    facts = units.facts | {
+        "order": time.name,
+        "pairs_of_a_unit": wanted.most,
+        "cells_before_and_after": {link.column.name: list(link.shape) for link in wanted.links},
     }
     draw = _drawing(model, heads, follow, name)
-    return replace(model, draw=draw, facts=model.facts | facts)
+    return replace(model, draw=draw, facts=model.facts | {"units": facts})
 
 
 def _rows_to_choose_from(model: Model) -> int:
@@ -94,7 +91,7 @@ def _units(
     pool: Pool, heads: Heads, follow: Follow, rows: int, rng: np.random.Generator
 ) -> Iterator[tuple[Block, Ints]]:
     """So many rows of units; the last may be cut off."""
-    mean, places = heads.mean, heads.places(pool.codes)
+    mean, places = heads.units.mean, heads.places(pool.codes)
     while rows > 0:
         head, size = heads.drawn(places, max(1, int(rows / mean)), rng)
         made, number = Walk(pool, follow, rng).rows(head, size)

@@ -22,11 +22,13 @@ AT_ONCE = 2**20 // CANDIDATES  # units whose candidates are in memory at once
 @dataclass(frozen=True, eq=False)
 class Steps:
     """How far values go from one row to the next, where that is finer than cells: the part of candidates with
-    a change in each bin that get another, and bins they get."""
+    a change in each bin that get another, and bins they get. `values` are the model's, sorted: bins and cells
+    without an end reach to the column's bounds, values seldom do."""
 
     axis: Bins
     moved: Floats
     wanted: Floats
+    values: Ints
 
     def refined(self, link: Link, before: Ints, after: Ints, rng: np.random.Generator) -> Ints:
         """Values after: the candidates', or such as changes lead to, where those are in a cell next to it."""
@@ -36,14 +38,24 @@ class Steps:
         move = np.flatnonzero(known & (rng.random(len(before)) < self.moved[bins]))
         upto = np.cumsum(self.wanted)
         to = np.minimum(np.searchsorted(upto, rng.random(len(move)) * upto[-1], "right"), len(upto) - 1)
-        low, width = np.asarray(self.axis.edges)[to], np.diff(self.axis.edges)[to]
-        step = low + (rng.random(len(move)) * width).astype(np.int64) - change_zero(column)
-        value = before[move] + step * change_step(column)
-        inside = np.clip(value, 0, column.size - 1)
-        near = np.abs(link.states(inside) - link.states(after[move])) <= 1
+        value = self._within(column, before[move], to, rng)
+        near = np.abs(link.states(np.maximum(value, 0)) - link.states(after[move])) <= 1
         made: Ints = after.copy()
-        made[move] = np.where((value == inside) & near, value, after[move])
+        made[move] = np.where((value >= 0) & near, value, after[move])
         return made
+
+    def _within(self, column: Column, before: Ints, to: Ints, rng: np.random.Generator) -> Ints:
+        """Values as far away as the bins say: the model's; where it has none there any that lies between
+        others of its, else -1."""
+        edges, step = np.asarray(self.axis.edges, np.int64) - change_zero(column), change_step(column)
+        least = before + edges[to] * step
+        most = before + (edges[to + 1] - 1) * step + step - 1
+        first, last = np.searchsorted(self.values, least), np.searchsorted(self.values, most, "right")
+        at = rng.random(len(to))
+        between = least + (at * (most - least + 1)).astype(np.int64)
+        there = (first > 0) & (last < len(self.values))
+        own = self.values[np.minimum(first + (at * (last - first)).astype(np.int64), len(self.values) - 1)]
+        return np.asarray(np.where(last > first, own, np.where(there, between, -1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +70,27 @@ class Follow:
     gaps: Floats  # the probability of each bin
     leads: tuple[Link, ...] = ()  # links whose states are drawn first
 
-    def next_time(self, time: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
-        """The time of the row after: the earliest and the latest that its gap allows, and one of them; where
-        none is left before the end of time, the last is below the first."""
+    @property
+    def least_gap(self) -> int:
+        """In codes of time: that of rows that come soonest, a few sooner ones aside."""
+        soon = min(int(np.searchsorted(np.cumsum(self.gaps), ENOUGH)), len(self.gaps) - 1)
+        return max(0, self.gap.edges[soon] - change_zero(self.time)) * change_step(self.time)
+
+    def next_time(self, time: Ints, left: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+        """The time of the row after: the earliest and the latest that its gap allows, and one of them, such
+        that there is time for so many more if there can be; where none is left before the end of time, the
+        last is below the first."""
         zero, step = change_zero(self.time), change_step(self.time)
         edges = np.asarray(self.gap.edges, np.int64)
         room = (self.time.size - 1 - time) // step + zero + 1  # changes below this one end in time
         upto = np.concatenate([[0.0], np.cumsum(self.gaps)])
-        fits = np.interp(np.clip(room, edges[0], edges[-1]), edges, upto)
+
+        def fitting(room: Ints) -> Floats:
+            return np.asarray(np.interp(np.clip(room, edges[0], edges[-1]), edges, upto))
+
+        short = room - left * (self.least_gap // step)
+        room = np.where(fitting(short) >= ENOUGH, short, room)
+        fits = fitting(room)
         at = rng.random(len(time)) * fits
         bins = np.clip(np.searchsorted(upto, at, "right") - 1, 0, len(self.gaps) - 1)
         low, high = edges[bins], np.minimum(edges[bins + 1], room)
@@ -92,11 +117,11 @@ class Walk:
         now = {name: codes[head] for name, codes in self.pool.codes.items()}
         first = {link.column.name: link.states(now[link.column.name]) for link in self.follow.links}
         cell, unit = self.pool.unit[head], np.arange(len(head))
-        made, whose = [now], [unit]
+        made, whose, clock = [now], [unit], self.follow.time.name
         for link in self.follow.links:
             self._count(link, first[link.column.name])
         for step in range(1, int(size.max(initial=0))):
-            least, most, time = self.follow.next_time(now[self.follow.time.name], self.rng)
+            least, most, time = self.follow.next_time(now[clock], np.maximum(0, size - step - 1), self.rng)
             on = (size > step) & (least <= most)
             now, size, cell, unit = (
                 {name: codes[on] for name, codes in now.items()},

@@ -1,8 +1,10 @@
-"""How many rows a unit has, given what is known of the unit: from noisy tables, one for each of its columns.
+"""How many rows the unit of a row has, given what is known of the unit: from noisy tables, one for each of its
+columns.
 
-A row is in a unit of s rows with a probability that depends on the cells of the unit's columns. The tables
-say how many units of each cell have s rows, so s times as many rows; iterative scaling finds the
-probabilities that agree with all tables on the model's own rows and are otherwise as even as can be.
+A row is in a unit of so many rows with a probability that depends on the cells of the unit's columns. The
+tables say how many units of each cell have so many rows, and so how many rows such units have; iterative scaling
+finds the probabilities that agree with all tables on the model's own rows, and exactly with how many rows units
+have in all, and are otherwise as even as can be.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.units.distribution import Distribution
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
@@ -24,16 +27,16 @@ LEAST, MOST = 1e-4, 1e4  # by which one round may change a probability
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The probabilities: `overall` of a row to be in a unit of 1, 2, .. rows, and factors by cell of each
-    axis."""
+    """The probabilities: `overall` of a row to be in a unit of each group of sizes, and factors by cell of
+    each axis."""
 
+    units: Distribution
     overall: Floats
     axes: tuple[Bins, ...]
     factors: tuple[Floats, ...]
-    units: Floats  # the share of units that have 1, 2, .. rows
 
     def chances(self, codes: Mapping[str, Ints]) -> Floats:
-        """For each row, the probability of each size."""
+        """For each row, the probability of each group of sizes."""
         rows = len(next(iter(codes.values())))
         found = np.tile(self.overall, (rows, 1))
         for axis, factor in zip(self.axes, self.factors, strict=True):
@@ -55,47 +58,37 @@ def cells_of(axis: Bins, codes: Mapping[str, Ints]) -> Ints:
     return np.asarray(np.searchsorted(axis.edges, codes[axis.column], side="right") - 1, np.int64)
 
 
-def size_edges(k: int) -> tuple[int, ...]:
-    """Sizes that are counted together: few where they are large, but k alone, which all have that had more.
-
-    >>> size_edges(3), size_edges(25)
-    ((0, 1, 2, 3), (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 25))
-    """
-    steps = {x for power in range(1, k.bit_length() + 1) for x in (2**power, 3 * 2 ** (power - 1))}
-    return tuple(sorted({0, 1, k - 1, k} | {x for x in steps if x < k}))
-
-
 def sizes_of(
-    axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], edges: Sequence[int]
+    axes: Sequence[Bins], answers: Sequence[Answer], codes: Mapping[str, Ints], units: Distribution
 ) -> Sizes:
     """Probabilities that agree with all noisy tables, on rows of the model."""
-    width = np.diff(edges)
-    tables = [answer.values.reshape(-1, len(width)).astype(np.float64) for answer in answers]
-    weights = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]
-    counted = np.average([table.sum(axis=0) for table in tables], axis=0, weights=weights)
-    binned = _part(on_simplex(counted, max(1.0, float(counted.sum()))))
-    units = np.repeat(binned / width, width)  # as many of each size that was counted together
-    size = np.arange(1, len(units) + 1)
-    overall = _part(units * size)
+    part = _part(units.units)
+    whole = _part(part * units.means)
+    tables = [answer.values.reshape(-1, len(part)).astype(np.float64) for answer in answers]
     targets = [
-        _normalised(np.repeat(_by_cell(table, answer.sd, binned) / width, width, axis=1) * size)
+        _normalised(_by_cell(table, answer.sd, part) * units.means)
         for table, answer in zip(tables, answers, strict=True)
     ]
-    if not axes:
-        return Sizes(overall, (), (), units)
+    rows = len(next(iter(codes.values()), ()))
+    if not axes or not rows:
+        return Sizes(units, whole, (), ())
     places = [cells_of(axis, codes) for axis in axes]
-    factors = [np.ones_like(target) for target in targets]
-    rows = len(places[0])
+    overall, factors = whole.copy(), [np.ones_like(target) for target in targets]
     found = np.tile(overall, (rows, 1))
-    for _ in range(ROUNDS if rows else 0):
+    for _ in range(ROUNDS):
         for place, target, factor in zip(places, targets, factors, strict=True):
-            now = np.stack([np.bincount(place, own, len(target)) for own in found.T], axis=1).astype(
-                np.float64
-            )
-            ratio = np.clip(target / np.maximum(_normalised(now), 1e-12), LEAST, MOST)
+            now = np.stack([np.bincount(place, own, len(target)) for own in found.T], axis=1)
+            ratio = _ratio(target, _normalised(now.astype(np.float64)))
             factor *= ratio
             found = _normalised(found * ratio[place])
-    return Sizes(overall, tuple(axes), tuple(factors), units)
+        ratio = _ratio(whole, found.mean(axis=0))
+        overall *= ratio
+        found = _normalised(found * ratio)
+    return Sizes(units, overall, tuple(axes), tuple(factors))
+
+
+def _ratio(wanted: Floats, now: Floats) -> Floats:
+    return np.clip(wanted / np.maximum(now, 1e-12), LEAST, MOST)
 
 
 def _by_cell(table: Floats, sd: float, whole: Floats) -> Floats:
