@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ import numpy as np
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.numeric.exact import exp, log
 from dpsynth_cli.numeric.histogram import on_simplex
-from dpsynth_cli.questions import Answer, Ask, Floats, Ints, Question, Total
+from dpsynth_cli.questions import Answer, Floats, Ints, Model
 
-OF_ROWS = Fraction(1, 20)  # of what a mechanism spends, for how many rows there are: about so much, if not more
 HALVINGS = 60  # of a bisection
 ROUNDS = 3  # sizes inside a group, and how many units it has, by turns
 OUTSIDE = 1 / 4  # how far the mean size of a group may be from what its neighbours say, in deviations of even sizes
@@ -78,30 +76,23 @@ def size_edges(k: int) -> tuple[int, ...]:
     return tuple(sorted({0, 1, k - 1, k} | {x for x in steps if x < k}))
 
 
-def units_of(
-    ask: Ask, omega: Domain, rows: int, share: Fraction, answers: Sequence[Answer], edges: Sequence[int]
-) -> Distribution:
-    """What answers for this share of the budget, and the model's rows, say of units. A hint of how many rows
-    there are is nobody's answer, and may be of all rows, not of those that are kept."""
-    noise = ask.sd(Question("rows", Total(), (1 - share) * OF_ROWS))
-    return distribution_of(answers, edges, rows if omega.rows_hint is None else None, noise)
+def rows_known(omega: Domain, model: Model) -> int | None:
+    """How many rows units have together. A hint is nobody's answer, and may be of all rows, not of those that are
+    kept."""
+    return model.total if omega.rows_hint is None else None
 
 
-def distribution_of(
-    answers: Sequence[Answer], edges: Sequence[int], rows: float | None, rows_sd: float
-) -> Distribution:
+def distribution_of(answers: Sequence[Answer], edges: Sequence[int], rows: float | None) -> Distribution:
     """The numbers that answers by groups of sizes, each for some cells of a column, say of all units, and that
-    have so many `rows`, if that is known."""
+    have so many `rows`, if that is known. Their noise is small beside that of units with many rows."""
     groups = len(edges) - 1
     tables = [answer.values.reshape(-1, groups).astype(np.float64) for answer in answers]
     exact = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]
     counted = np.average([table.sum(axis=0) for table in tables], axis=0, weights=exact)
-    return _nearest(counted, 1 / sum(exact), tuple(edges), rows, rows_sd**2)
+    return _nearest(counted, 1 / sum(exact), tuple(edges), rows)
 
 
-def _nearest(
-    counted: Floats, variance: float, edges: tuple[int, ...], rows: float | None, rows_variance: float
-) -> Distribution:
+def _nearest(counted: Floats, variance: float, edges: tuple[int, ...], rows: float | None) -> Distribution:
     units = on_simplex(counted, max(1.0, float(counted.sum())))
     inside = _between(units, variance, edges)
     if rows is None or rows < 1:
@@ -109,7 +100,7 @@ def _nearest(
     widths = np.diff(edges)
     for _ in range(ROUNDS):
         means = _means(inside, edges)
-        unsure = rows_variance + OUTSIDE**2 * float((units**2 * (widths**2 - 1)).sum()) / 12
+        unsure = OUTSIDE**2 * float((units**2 * (widths**2 - 1)).sum()) / 12
         excess = float(means @ counted) - rows
         better = counted - variance * means * (excess / (variance * float(means @ means) + unsure + 1e-9))
         whole = float(np.clip(better.sum(), max(1.0, rows / edges[-1]), max(1.0, rows)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.blocks import first_rows, gathered, joined
-from dpsynth_cli.mechanisms.units.distribution import size_edges, units_of
+from dpsynth_cli.mechanisms.units.distribution import distribution_of, rows_known, size_edges
 from dpsynth_cli.mechanisms.units.fitting import fitted, gaps_of
 from dpsynth_cli.mechanisms.units.heads import Heads, heads_of, in_time
 from dpsynth_cli.mechanisms.units.links import plan
@@ -42,7 +42,7 @@ def with_order(
     shares = divide(share * OF_SIZES, [1.0] * len(axes))
     asked = zip(axes, shares, strict=True)
     answers = ask([Question("units", UnitSizes(Cells((axis,)), edges), part) for axis, part in asked])
-    units = units_of(ask, omega, model.total, share * OF_SIZES, answers, edges)
+    units = distribution_of(answers, edges, rows_known(omega, model))
     columns = [column for column in omega if column not in own and column.name != time.name]
     wanted = plan(ask, columns, time, looked_at, units.each, share * (1 - OF_SIZES))
     pairs = ask(wanted.questions)

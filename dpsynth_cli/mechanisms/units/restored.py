@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.blocks import first_rows, gathered
-from dpsynth_cli.mechanisms.units.distribution import size_edges, units_of
+from dpsynth_cli.mechanisms.units.distribution import distribution_of, rows_known, size_edges
 from dpsynth_cli.mechanisms.units.grouping import grouped, groups_drawn, sizes_drawn
 from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, sizes_of
 from dpsynth_cli.questions import Ask, Block, Cells, Model, Question, UnitSizes
@@ -33,7 +33,7 @@ def with_units(ask: Ask, omega: Domain, model: Model, share: Fraction, name: str
     edges = size_edges(omega.unit_rows)
     asked = zip(tables, shares, strict=True)
     answers = ask([Question(STEP, UnitSizes(cells, edges), own) for cells, own in asked])
-    units = units_of(ask, omega, model.total, share, answers, edges)
+    units = distribution_of(answers, edges, rows_known(omega, model))
     sizes = sizes_of(axes, answers, looked_at, units)
     draw = _drawing(model, columns, sizes, name)
     return replace(model, draw=draw, facts=model.facts | {"units": units.facts})

@@ -10,7 +10,8 @@ import pytest
 from dpsynth_cli.changes import change_zero, changes
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units import pool as pool_module
-from dpsynth_cli.mechanisms.units.heads import heads_of
+from dpsynth_cli.mechanisms.units.distribution import distribution_of, size_edges
+from dpsynth_cli.mechanisms.units.heads import heads_of, in_time
 from dpsynth_cli.mechanisms.units.links import change_axis, gap_axis, link_of, most_pairs, told
 from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.pool import CANDIDATES, Pool
@@ -121,7 +122,7 @@ def test_times_rise_by_gaps_as_they_were(made):
     gaps = np.bincount(after - before, minlength=3) / len(after)
     assert gaps[:3] == pytest.approx([0, 0.7, 0.3], abs=0.02)
     first = np.append(True, np.diff(made["id"]) > 0)
-    assert made["year"][first].max() <= 12  # units begin when they did
+    assert (made["year"][first] > 12).mean() < 0.001  # units begin when they did
     assert made["year"][first].mean() == pytest.approx(5.5, abs=0.5)
 
 
@@ -240,7 +241,8 @@ def test_units_begin_where_their_table_says():
     rows = rows_of(4000, np.random.default_rng(5))
     axis = Bins("year", (0, 10, 20))
     table = np.array([[100, 0, 0, 0], [0, 0, 0, 100]])
-    heads = heads_of([axis], [Answer(table.ravel(), (8,), "none", 0.0)], rows, (0, 1, 2, 3, 4))
+    answers = [Answer(table.ravel(), (8,), "none", 0.0)]
+    heads = heads_of([axis], answers, rows, distribution_of(answers, size_edges(K), None))
     row, size = heads.drawn(heads.places(rows), 1000, np.random.default_rng(1))
     assert np.array_equal(rows["year"][row] < 10, size == 1)
     assert abs(int((size == 1).sum()) - 500) <= 1

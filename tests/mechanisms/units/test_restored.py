@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth_cli.domain import Column, Domain
-from dpsynth_cli.mechanisms.units.grouping import grouped, sizes_drawn
+from dpsynth_cli.mechanisms.units.distribution import Distribution, distribution_of, size_edges
+from dpsynth_cli.mechanisms.units.grouping import grouped, groups_drawn, sizes_drawn
 from dpsynth_cli.mechanisms.units.restored import with_units
-from dpsynth_cli.mechanisms.units.sizes import axis_of, size_edges, sizes_of
+from dpsynth_cli.mechanisms.units.sizes import Sizes, axis_of, sizes_of
 from dpsynth_cli.questions import Answer, Asking, Model, UnitSizes
 
 SEX = Column("sex", "nominal", categories=("F", "M"), of="unit")
@@ -28,6 +29,10 @@ def exact(counts: np.ndarray, sd: float = 0.0) -> Answer:
     return Answer(values, (len(values),), "discrete_laplace", sd)
 
 
+def found_sizes(axes, answers, rows, edges=EDGES) -> Sizes:
+    return sizes_of(axes, answers, rows, distribution_of(answers, edges, None))
+
+
 def some_rows(rng: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
     sex = rng.integers(0, 2, rows)
     born = np.where(rng.random(rows) < 0.05, 100, rng.integers(0, 50, rows) + 50 * sex)  # linked to sex
@@ -36,27 +41,29 @@ def some_rows(rng: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
 
 def test_sizes_agree_with_a_table_that_has_no_noise():
     """Of one column: rows of F are in units of 1 and 2, rows of M in units of 4."""
-    rows = some_rows(np.random.default_rng(1), 3000)
+    rows = {"sex": np.repeat([0, 1], [500, 1000])}
     table = np.array([[300, 100, 0, 0], [0, 0, 0, 250]])
-    sizes = sizes_of([axis_of(SEX, rows["sex"])], [exact(table)], rows, EDGES)
+    sizes = found_sizes([axis_of(SEX, rows["sex"])], [exact(table)], rows)
     chances = sizes.chances(rows)
     assert chances[rows["sex"] == 0].mean(axis=0) == pytest.approx([0.6, 0.4, 0, 0], abs=1e-6)
     assert chances[rows["sex"] == 1].mean(axis=0) == pytest.approx([0, 0, 0, 1], abs=1e-6)
-    assert sizes.units == pytest.approx(np.array([300, 100, 0, 250]) / 650)
+    assert sizes.units.each == pytest.approx(np.array([300, 100, 0, 250]))
 
 
 def test_two_linked_columns_are_not_counted_twice():
     """Both tables say the same of the same rows: multiplying what they say would square it."""
     rng = np.random.default_rng(2)
     rows = some_rows(rng, 20_000)
-    rows["born"] = np.where(rows["sex"] == 0, 10, 90)
     axes = [axis_of(SEX, rows["sex"]), axis_of(BORN, rows["born"])]
     by_sex = np.array([[600, 200, 100, 50], [200, 300, 300, 400]])
+    each = by_sex @ np.arange(1, K + 1)  # rows
+    rows["sex"] = (np.arange(20_000) >= 20_000 * each[0] / each.sum()).astype(np.int64)
+    rows["born"] = np.where(rows["sex"] == 0, 10, 90)
     of_born = np.zeros((len(axes[1].edges) - 1, K))
     edges = np.array(axes[1].edges)
     of_born[np.searchsorted(edges, 10, side="right") - 1] = by_sex[0]
     of_born[np.searchsorted(edges, 90, side="right") - 1] = by_sex[1]
-    chances = sizes_of(axes, [exact(by_sex), exact(of_born)], rows, EDGES).chances(rows)
+    chances = found_sizes(axes, [exact(by_sex), exact(of_born)], rows).chances(rows)
     for sex in (0, 1):
         expected = by_sex[sex] * np.arange(1, K + 1) / (by_sex[sex] * np.arange(1, K + 1)).sum()
         assert chances[rows["sex"] == sex].mean(axis=0) == pytest.approx(expected, abs=1e-3)
@@ -65,22 +72,41 @@ def test_two_linked_columns_are_not_counted_twice():
 def test_cells_with_fewer_units_than_noise_are_as_the_whole_table():
     rows = some_rows(np.random.default_rng(3), 1000)
     table = np.array([[900, 100, 0, 0], [0, 0, 0, 3]])
-    chances = sizes_of([axis_of(SEX, rows["sex"])], [exact(table, 50.0)], rows, EDGES).chances(rows)
+    chances = found_sizes([axis_of(SEX, rows["sex"])], [exact(table, 50.0)], rows).chances(rows)
     assert chances[rows["sex"] == 1].mean(axis=0)[3] < 0.1
 
 
+def even(k: int) -> Distribution:
+    """As many units of each size."""
+    edges = size_edges(k)
+    widths = np.diff(edges)
+    return Distribution(edges, widths.astype(float), np.repeat(1 / widths, widths))
+
+
+def as_units(block, columns, units: Distribution, chances, first, rng):
+    """Rows in units, and how many rows units have."""
+    size = sizes_drawn(units, len(chances), rng)
+    group = np.searchsorted(units.edges, size) - 1
+    wanted = np.bincount(group, size, len(units.units)).astype(np.int64)
+    groups = groups_drawn(chances, wanted, rng)
+    assert np.array_equal(np.bincount(groups, minlength=len(wanted)), wanted)
+    by_group = [size[group == one] for one in range(len(wanted))]
+    return grouped(block, columns, groups, by_group, "id", first, rng), size
+
+
 @settings(max_examples=50, deadline=None)
-@given(rows=st.integers(0, 300), seed=st.integers(0, 10**6), k=st.integers(1, 9))
+@given(rows=st.integers(1, 300), seed=st.integers(0, 10**6), k=st.integers(1, 9))
 def test_rows_are_all_there_and_a_unit_has_the_same_in_all_of_its(rows, seed, k):
     rng = np.random.default_rng(seed)
     block = some_rows(rng, rows)
-    size = sizes_drawn(rng.dirichlet(np.ones(k), rows), rng)
-    made, units = grouped(block, [SEX, BORN], size, "id", 7, rng)
+    chances = rng.dirichlet(np.ones(len(size_edges(k)) - 1), rows)
+    made, size = as_units(block, [SEX, BORN], even(k), chances, 7, rng)
     assert sorted(made["visit"]) == sorted(block["visit"])
-    number = made["id"]
+    number, units = made["id"], len(size)
     assert sorted(set(number.tolist())) == list(range(7, 7 + units))
     assert (np.diff(number) >= 0).all()  # rows of a unit are one after the other
-    assert np.bincount(number - 7).max(initial=0) <= k
+    assert sorted(np.bincount(number - 7)) == sorted(size)
+    assert max(size) <= k
     pairs = set(zip(block["sex"].tolist(), block["born"].tolist(), strict=True))
     for unit in range(7, 7 + units):
         own = number == unit
@@ -89,13 +115,46 @@ def test_rows_are_all_there_and_a_unit_has_the_same_in_all_of_its(rows, seed, k)
         assert own_pairs <= pairs  # of one row: whatever holds of it and a unit's columns still does
 
 
+@settings(max_examples=100, deadline=None)
+@given(rows=st.integers(1, 500), seed=st.integers(0, 10**6), k=st.integers(1, 60))
+def test_sizes_add_up_and_units_are_as_many_as_their_mean_says(rows, seed, k):
+    rng = np.random.default_rng(seed)
+    units = even(k)
+    units = Distribution(units.edges, rng.dirichlet(np.full(len(units.units), 0.3)), units.inside)
+    size = sizes_drawn(units, rows, rng)
+    assert size.sum() == rows
+    assert 1 <= min(size)
+    assert max(size) <= k
+    assert abs(len(size) - rows / units.mean) <= 2 + k / units.mean
+
+
+def test_no_unit_is_short_of_rows_because_few_have_its_size():
+    """A hundred sizes, forty units: each has one of the sizes that there are, and no more units than that."""
+    each = np.zeros(100)
+    each[[0, 1, 2, 40, 60, 80, 97]] = [20, 10, 4, 1, 1, 2, 2]
+    units = Distribution(tuple(range(101)), each, np.ones(100))
+    rows = int(each @ np.arange(1, 101))
+    rng = np.random.default_rng(3)
+    chances = np.tile(each * np.arange(1, 101), (rows, 1))
+    made, _ = as_units({"visit": rng.integers(0, 3, rows)}, [], units, chances, 0, rng)
+    assert sorted(np.bincount(made["id"])) == sorted(np.repeat(np.arange(1, 101), each.astype(int)))
+
+
+def test_rows_that_are_moved_to_another_group_are_those_that_fit_it():
+    """Half of the rows can only be in the first of three groups, half only in the others."""
+    chances = np.repeat([[1.0, 0, 0], [0, 0.9, 0.1]], 500, axis=0)
+    groups = groups_drawn(chances, np.array([500, 250, 250]), np.random.default_rng(1))
+    assert (groups[:500] == 0).all()
+    assert np.bincount(groups[500:]).tolist() == [0, 250, 250]
+
+
 def test_what_rows_say_beside_their_units_columns_stays():
     """Rows are put with rows like them: sex is never another, and a birth year moves by little."""
     rng = np.random.default_rng(5)
     block = some_rows(rng, 20_000)
     block["visit"] = block["sex"].copy()
-    made, _ = grouped(block, [SEX, BORN], sizes_drawn(np.full((20_000, K), 1 / K), rng), "id", 0, rng)
-    assert (made["visit"] == made["sex"]).all()
+    made, _ = as_units(block, [SEX, BORN], even(K), np.full((20_000, K), 1 / K), 0, rng)
+    assert (made["visit"] == made["sex"]).mean() > 0.999
     assert (
         np.abs(np.bincount(made["born"], minlength=101) - np.bincount(block["born"], minlength=101)).max()
         < 60
@@ -111,7 +170,8 @@ def test_a_model_with_units_numbers_them_through_all_blocks_and_draws_the_same_a
 
     def answer(questions):
         asked.extend(questions)
-        return [exact(np.tile([40.0, 30.0, 20.0, 10.0], (count, 1))) for count in (2, 13)]
+        units = np.array([1000.0, 750, 500, 250])
+        return [exact(np.tile(units / count, (count, 1))) for count in (2, 13)]
 
     model = with_units(Asking(answer, lambda q: 1.0), OMEGA, Model(5000, draw), Fraction(1, 20), "id")
     assert [type(question.statistic) for question in asked] == [UnitSizes, UnitSizes]
@@ -122,7 +182,7 @@ def test_a_model_with_units_numbers_them_through_all_blocks_and_draws_the_same_a
     number = np.concatenate([block["id"] for block in first])
     assert len(number) == 5000
     assert sorted(set(number.tolist())) == list(range(int(number.max()) + 1))
-    assert model.facts["units"]["mean"] == pytest.approx(2.0)
+    assert model.facts["units"]["mean"] == pytest.approx(2.0, rel=0.01)
     assert list(model.draw(0, np.random.default_rng(4))) == []
 
 
@@ -131,9 +191,9 @@ def test_large_sizes_are_counted_together_and_the_largest_alone():
     edges = size_edges(12)
     assert edges == (0, 1, 2, 3, 4, 6, 8, 11, 12)
     table = np.array([[0, 0, 0, 0, 100, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 50]])
-    sizes = sizes_of([axis_of(SEX, rows["sex"])], [exact(table)], rows, edges)
+    rows["sex"] = (np.arange(2000) >= 2000 * 550 / 1150).astype(np.int64)
+    sizes = found_sizes([axis_of(SEX, rows["sex"])], [exact(table)], rows, edges)
     chances = sizes.chances(rows)
-    assert chances[rows["sex"] == 1].mean(axis=0)[11] == pytest.approx(1)
-    assert chances[rows["sex"] == 0].mean(axis=0)[4:6] == pytest.approx(
-        [5 / 11, 6 / 11]
-    )  # as many units of each
+    assert chances[rows["sex"] == 1].mean(axis=0)[7] == pytest.approx(1)
+    assert chances[rows["sex"] == 0].mean(axis=0)[4] == pytest.approx(1)
+    assert sizes.units.inside[4:6] == pytest.approx([0.5, 0.5], abs=0.2)  # about as many units of each
