@@ -20,7 +20,9 @@ from dpsynth_cli.questions import Answer, Floats, Ints, Model
 
 HALVINGS = 60  # of a bisection
 ROUNDS = 3  # sizes inside a group, and how many units it has, by turns
-OUTSIDE = 1 / 4  # how far the mean size of a group may be from what its neighbours say, in deviations of even sizes
+OUTSIDE = (
+    1 / 4
+)  # how far the mean size of a group may be from what its neighbours say, in deviations of even sizes
 STEEPEST = 40.0  # the logarithm of how much more likely the largest size of a group may be than the smallest
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpsynth_cli.changes import change_zero, changes
+from dpsynth_cli.changes import changes
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.units.heads import Heads
 from dpsynth_cli.mechanisms.units.links import Link, Plan, Told, told
 from dpsynth_cli.mechanisms.units.paths import Follow, Steps, Walk
 from dpsynth_cli.mechanisms.units.pool import Pool, unit_cells
 from dpsynth_cli.numeric.exact import exp, log
-from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
 TRIED = 4  # rows to choose from for each row of a unit that is drawn in a round
@@ -34,7 +33,7 @@ def fitted(
     fixed: Collection[str],
 ) -> tuple[Follow, Heads]:
     """Weights and changes from the answers, on rows of the model; and the rows that units begin with, such that
-    all rows together are as the model's. Gaps, the first of the answers, are known."""
+    all rows together are as the model's. Gaps, the first of the answers, are known, and weighed."""
     time, own = follow.time, follow.own
     given = iter(answers[1:])
     near = {link.column.name: told(next(given), link.shape) for link in wanted.links}
@@ -79,13 +78,19 @@ class _Fit:
     far: Mapping[str, Told]
     places: Sequence[Ints]  # of the pool's rows on the axes of heads
     usual: dict[tuple[str, bool], Floats] = field(default_factory=dict)
+    gaps: Floats = field(init=False)  # as they were counted
+
+    def __post_init__(self) -> None:
+        self.gaps = self.follow.gaps.part.copy()
 
     def walked(self, watched: Collection[str] | None = None) -> Walk:
         """Rows of units as they would be drawn, always the same."""
         rng = np.random.default_rng(1)
         changed = None if watched is None else {name: list[tuple[Ints, Ints]]() for name in watched}
         walk = Walk(self.pool, self.follow, rng, changed=changed)
-        walk.rows(*self.heads.drawn(self.places, max(1, int(self.pool.rows / TRIED / self.heads.units.mean)), rng))
+        walk.rows(
+            *self.heads.drawn(self.places, max(1, int(self.pool.rows / TRIED / self.heads.units.mean)), rng)
+        )
         return walk
 
     def round(self) -> None:
@@ -93,6 +98,8 @@ class _Fit:
         walk = self.walked()
         seen = {key: _after(counts, self.near[key[0]]) for key, counts in walk.seen.items()}
         self.usual = self.usual or seen
+        passed = walk.passed / max(1.0, float(np.sum(walk.passed)))
+        self.follow.gaps.weigh(exp(GENTLY * _step(self.gaps, passed)))
         for link in self.follow.links:
             name = link.column.name
             for is_far, weights, tables in ((False, link.near, self.near), (True, link.far, self.far)):
@@ -140,18 +147,7 @@ def _after(seen: Floats, like: Told) -> Floats:
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
-def gaps_of(answer: Answer, axis: Bins, time: Column) -> Floats:
-    """The probability of each gap; none is below 0. Where noise left nothing, as many of each."""
-    counts = np.where(np.asarray(axis.edges[:-1]) >= change_zero(time), answer.values, 0).astype(np.float64)
-    found = on_simplex(counts, max(0.0, float(counts.sum())))
-    possible = (np.asarray(axis.edges[:-1]) >= change_zero(time)).astype(np.float64)
-    found *= possible
-    return np.asarray(found / found.sum() if found.sum() > 0 else possible / possible.sum())
-
-
-def _steps(
-    column: Column, axis: Bins, answer: Answer, pairs: list[tuple[Ints, Ints]], codes: Ints
-) -> Steps:
+def _steps(column: Column, axis: Bins, answer: Answer, pairs: list[tuple[Ints, Ints]], codes: Ints) -> Steps:
     """What part of candidates' changes is too much, and which bins lack it."""
     before, after = (np.concatenate(part) for part in zip(*pairs, strict=True))
     bins = np.searchsorted(axis.edges, changes(column, before, after), "right") - 1

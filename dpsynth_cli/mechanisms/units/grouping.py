@@ -48,7 +48,9 @@ def groups_drawn(chances: Floats, wanted: Ints, rng: np.random.Generator) -> Int
     drawn = (rng.random(len(chances))[:, None] * upto[:, -1:] >= upto).sum(axis=1)
     drawn = np.minimum(drawn, chances.shape[1] - 1)
     excess = np.bincount(drawn, minlength=len(wanted)) - wanted
-    free = [rng.permutation(np.flatnonzero(drawn == own))[: excess[own]] for own in np.flatnonzero(excess > 0)]
+    free = [
+        rng.permutation(np.flatnonzero(drawn == own))[: excess[own]] for own in np.flatnonzero(excess > 0)
+    ]
     over = np.concatenate(free) if free else np.zeros(0, np.int64)
     for group in rng.permutation(np.flatnonzero(excess < 0)):
         likely = log(np.maximum(chances[over, group], 1e-300)) + rng.gumbel(size=len(over))

@@ -15,7 +15,8 @@ import numpy as np
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units.blocks import first_rows, gathered, joined
 from dpsynth_cli.mechanisms.units.distribution import distribution_of, rows_known, size_edges
-from dpsynth_cli.mechanisms.units.fitting import fitted, gaps_of
+from dpsynth_cli.mechanisms.units.fitting import fitted
+from dpsynth_cli.mechanisms.units.gaps import gaps_of
 from dpsynth_cli.mechanisms.units.heads import Heads, heads_of, in_time
 from dpsynth_cli.mechanisms.units.links import plan
 from dpsynth_cli.mechanisms.units.paths import Follow, Walk
@@ -46,8 +47,8 @@ def with_order(
     columns = [column for column in omega if column not in own and column.name != time.name]
     wanted = plan(ask, columns, time, looked_at, units.each, share * (1 - OF_SIZES))
     pairs = ask(wanted.questions)
-    follow = Follow(time, own, wanted.links, {}, wanted.gap, gaps_of(pairs[0], wanted.gap, time))
-    heads = heads_of(axes, answers, looked_at, units, in_time(time, follow.least_gap, edges))
+    follow = Follow(time, own, wanted.links, {}, gaps_of(pairs[0], wanted.gap, time))
+    heads = heads_of(axes, answers, looked_at, units, in_time(time, follow.gaps.least, edges))
     follow, heads = fitted(wanted, pairs, follow, heads, looked_at, fixed)
     facts = units.facts | {
         "order": time.name,

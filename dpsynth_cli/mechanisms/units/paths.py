@@ -9,13 +9,13 @@ import numpy as np
 
 from dpsynth_cli.changes import change_step, change_zero, changes
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.units.gaps import Gaps
 from dpsynth_cli.mechanisms.units.links import Link
 from dpsynth_cli.mechanisms.units.pool import CANDIDATES, Pool
 from dpsynth_cli.numeric.exact import exp
 from dpsynth_cli.numeric.systematic import even
 from dpsynth_cli.questions import Bins, Block, Floats, Ints
 
-ENOUGH = 0.1  # the part of gaps that must be left before the end of time, or a unit ends
 AT_ONCE = 2**20 // CANDIDATES  # units whose candidates are in memory at once
 
 
@@ -66,49 +66,21 @@ class Follow:
     own: Sequence[Column]  # of a unit
     links: Sequence[Link]
     steps: Mapping[str, Steps]
-    gap: Bins
-    gaps: Floats  # the probability of each bin
+    gaps: Gaps
     leads: tuple[Link, ...] = ()  # links whose states are drawn first
-
-    @property
-    def least_gap(self) -> int:
-        """In codes of time: that of rows that come soonest, a few sooner ones aside."""
-        soon = min(int(np.searchsorted(np.cumsum(self.gaps), ENOUGH)), len(self.gaps) - 1)
-        return max(0, self.gap.edges[soon] - change_zero(self.time)) * change_step(self.time)
-
-    def next_time(self, time: Ints, left: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
-        """The time of the row after: the earliest and the latest that its gap allows, and one of them, such
-        that there is time for so many more if there can be; where none is left before the end of time, the
-        last is below the first."""
-        zero, step = change_zero(self.time), change_step(self.time)
-        edges = np.asarray(self.gap.edges, np.int64)
-        room = (self.time.size - 1 - time) // step + zero + 1  # changes below this one end in time
-        upto = np.concatenate([[0.0], np.cumsum(self.gaps)])
-
-        def fitting(room: Ints) -> Floats:
-            return np.asarray(np.interp(np.clip(room, edges[0], edges[-1]), edges, upto))
-
-        short = room - left * (self.least_gap // step)
-        room = np.where(fitting(short) >= ENOUGH, short, room)
-        fits = fitting(room)
-        at = rng.random(len(time)) * fits
-        bins = np.clip(np.searchsorted(upto, at, "right") - 1, 0, len(self.gaps) - 1)
-        low, high = edges[bins], np.minimum(edges[bins + 1], room)
-        change = low + (rng.random(len(time)) * np.maximum(high - low, 1)).astype(np.int64)
-        high = np.where(fits >= ENOUGH, high, low)  # none
-        least, most = time + (low - zero) * step, time + (high - 1 - zero) * step + step - 1
-        return least, most, np.clip(time + (change - zero) * step, least, np.maximum(most, least))
 
 
 @dataclass(eq=False)
 class Walk:
-    """Units on their way: `seen` counts pairs of states by link, near and far, `states` those of all rows."""
+    """Units on their way: `seen` counts pairs of states by link, near and far, `states` those of all rows,
+    `passed` the time from row to row."""
 
     pool: Pool
     follow: Follow
     rng: np.random.Generator
     seen: dict[tuple[str, bool], Floats] = field(default_factory=dict)
     states: dict[str, Floats] = field(default_factory=dict)
+    passed: Floats = field(default_factory=lambda: np.zeros(1))
     changed: dict[str, list[tuple[Ints, Ints]]] | None = None  # values before and after, where wanted
 
     def rows(self, head: Ints, size: Ints) -> tuple[Block, Ints]:
@@ -121,7 +93,7 @@ class Walk:
         for link in self.follow.links:
             self._count(link, first[link.column.name])
         for step in range(1, int(size.max(initial=0))):
-            least, most, time = self.follow.next_time(now[clock], np.maximum(0, size - step - 1), self.rng)
+            least, most, time = self.follow.gaps.after(now[clock], np.maximum(0, size - step - 1), self.rng)
             on = (size > step) & (least <= most)
             now, size, cell, unit = (
                 {name: codes[on] for name, codes in now.items()},
@@ -154,6 +126,10 @@ class Walk:
         made = {name: codes[row] for name, codes in self.pool.codes.items()}
         clock = self.follow.time.name
         made[clock] = np.where((made[clock] >= least) & (made[clock] <= most), made[clock], time)
+        passed = np.bincount(
+            self.follow.gaps.bins(now[clock], made[clock]), minlength=len(self.follow.gaps.part)
+        )
+        self.passed = self.passed + passed
         for column in self.follow.own:
             made[column.name] = now[column.name]
         for link in self.follow.links:

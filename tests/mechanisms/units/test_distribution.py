@@ -65,7 +65,9 @@ def test_counts_without_noise_stay_as_they_are():
         assert made.units == pytest.approx(table, abs=0.5)
     assert made.each @ np.arange(1, k + 1) == pytest.approx(sizes.sum(), rel=1e-3)
     real = np.bincount(sizes, minlength=k + 1)[1:]
-    assert np.abs(made.each - real).sum() / 2 < 0.03 * len(sizes)  # sizes in a group fall as those beside it do
+    assert np.abs(made.each - real).sum() / 2 < 0.03 * len(
+        sizes
+    )  # sizes in a group fall as those beside it do
 
 
 def test_all_sizes_of_a_group_at_its_end_are_found_by_the_rows():

@@ -11,7 +11,7 @@ from dpsynth_cli.changes import change_zero, changes
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units import pool as pool_module
 from dpsynth_cli.mechanisms.units.distribution import distribution_of, size_edges
-from dpsynth_cli.mechanisms.units.heads import heads_of, in_time
+from dpsynth_cli.mechanisms.units.heads import heads_of
 from dpsynth_cli.mechanisms.units.links import change_axis, gap_axis, link_of, most_pairs, told
 from dpsynth_cli.mechanisms.units.panels import with_order
 from dpsynth_cli.mechanisms.units.pool import CANDIDATES, Pool
