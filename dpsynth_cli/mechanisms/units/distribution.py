@@ -1,8 +1,10 @@
-"""How many units have 1, 2, .. rows: from noisy counts of units by groups of sizes, and how many rows the model has.
+"""How many units have 1, 2, .. rows: from noisy counts of units by groups of sizes, and how many rows the
+model has.
 
-Both together say more than either: noise that puts a few units where none are, at a hundred rows each, would make
-more rows than there are. Nearest to the counts are numbers that are not negative, add up to as many units as counts
-and rows say together, and have as many rows. Noise below 0 is not just cut off, which would leave units where none are.
+Both together say more than either: noise that puts a few units where none are, at a hundred rows each, would
+make more rows than there are. What is taken are the numbers nearest to the counts that are not negative, add
+up to as many units as counts and rows say together, and have as many rows. If noise below 0 were just cut off,
+units would be left where none are.
 """
 
 from __future__ import annotations
@@ -20,9 +22,7 @@ from dpsynth_cli.questions import Answer, Floats, Ints, Model
 
 HALVINGS = 60  # of a bisection
 ROUNDS = 3  # sizes inside a group, and how many units it has, by turns
-OUTSIDE = (
-    1 / 4
-)  # how far the mean size of a group may be from what its neighbours say, in deviations of even sizes
+OUTSIDE = 1 / 4  # how far off a mean size inside a group may be, in standard deviations of even ones
 STEEPEST = 40.0  # the logarithm of how much more likely the largest size of a group may be than the smallest
 
 
@@ -79,14 +79,14 @@ def size_edges(k: int) -> tuple[int, ...]:
 
 
 def rows_known(omega: Domain, model: Model) -> int | None:
-    """How many rows units have together. A hint is nobody's answer, and may be of all rows, not of those that are
-    kept."""
+    """How many rows units have together. A hint is nobody's answer, and may be of all rows, not of those that
+    are kept."""
     return model.total if omega.rows_hint is None else None
 
 
 def distribution_of(answers: Sequence[Answer], edges: Sequence[int], rows: float | None) -> Distribution:
-    """The numbers that answers by groups of sizes, each for some cells of a column, say of all units, and that
-    have so many `rows`, if that is known. Their noise is small beside that of units with many rows."""
+    """The numbers that answers by groups of sizes, each for some cells of a column, say of all units, and
+    that have so many `rows`, if that is known. Its noise is small beside that of units with many rows."""
     groups = len(edges) - 1
     tables = [answer.values.reshape(-1, groups).astype(np.float64) for answer in answers]
     exact = [1 / (answer.sd**2 * len(table) + 1e-9) for answer, table in zip(answers, tables, strict=True)]

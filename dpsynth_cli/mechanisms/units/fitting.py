@@ -32,8 +32,8 @@ def fitted(
     codes: Mapping[str, Ints],
     fixed: Collection[str],
 ) -> tuple[Follow, Heads]:
-    """Weights and changes from the answers, on rows of the model; and the rows that units begin with, such that
-    all rows together are as the model's. Gaps, the first of the answers, are known, and weighed."""
+    """Weights and changes from the answers, on rows of the model; and the rows that units begin with, such
+    that all rows together are as the model's. Gaps, the first of the answers, are known, and weighed."""
     time, own = follow.time, follow.own
     given = iter(answers[1:])
     near = {link.column.name: told(next(given), link.shape) for link in wanted.links}
@@ -78,10 +78,6 @@ class _Fit:
     far: Mapping[str, Told]
     places: Sequence[Ints]  # of the pool's rows on the axes of heads
     usual: dict[tuple[str, bool], Floats] = field(default_factory=dict)
-    gaps: Floats = field(init=False)  # as they were counted
-
-    def __post_init__(self) -> None:
-        self.gaps = self.follow.gaps.part.copy()
 
     def walked(self, watched: Collection[str] | None = None) -> Walk:
         """Rows of units as they would be drawn, always the same."""
@@ -99,7 +95,7 @@ class _Fit:
         seen = {key: _after(counts, self.near[key[0]]) for key, counts in walk.seen.items()}
         self.usual = self.usual or seen
         passed = walk.passed / max(1.0, float(np.sum(walk.passed)))
-        self.follow.gaps.weigh(exp(GENTLY * _step(self.gaps, passed)))
+        self.follow.gaps.weigh(GENTLY * _step(self.follow.gaps.part, passed))
         for link in self.follow.links:
             name = link.column.name
             for is_far, weights, tables in ((False, link.near, self.near), (True, link.far, self.far)):

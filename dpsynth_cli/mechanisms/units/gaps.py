@@ -12,20 +12,24 @@ import numpy as np
 
 from dpsynth_cli.changes import change_step, change_zero, changes
 from dpsynth_cli.domain import Column
+from dpsynth_cli.numeric.exact import exp
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
 ENOUGH = 0.1  # the part of gaps that must be left before the end of time, or a unit ends
 FINER = 8  # limits of gaps for each bin
+HEAVIEST = 1.0  # logarithm of by how much weights may change what was counted
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The probability of each bin of changes of time; inside a bin all are as likely."""
+    """The probability of each bin of changes of time; inside a bin all are as likely. What is left of them at
+    the end of time is told by these; drawn they are by their weights besides, logarithms."""
 
     time: Column
     axis: Bins
     part: Floats
+    weights: Floats
 
     @property
     def least(self) -> int:
@@ -36,25 +40,27 @@ class Gaps:
         """The bin of each change."""
         return np.searchsorted(self.axis.edges, changes(self.time, before, after), "right") - 1
 
-    def weigh(self, ratio: Floats) -> None:
-        """Gaps of each bin so much more likely."""
-        part = self.part
-        part *= ratio
-        part /= max(1e-300, float(part.sum()))
+    def weigh(self, more: Floats) -> None:
+        """Gaps of each bin more likely; by no more than units with time enough can make up for others."""
+        weights = self.weights
+        weights += more
+        np.clip(weights, -HEAVIEST, HEAVIEST, out=weights)
 
     def after(self, time: Ints, left: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
         """The time of the row after, where `left` more are to follow it: the earliest and the latest that its
         gap allows, and one of them; where no time is left, the last is below the first."""
         zero, step = change_zero(self.time), change_step(self.time)
-        edges, upto = np.asarray(self.axis.edges, np.int64), self._upto()
+        edges, upto = np.asarray(self.axis.edges, np.int64), self._upto(self.part * exp(self.weights))
         room = (self.time.size - 1 - time) // step + zero + 1  # changes below this one end in time
         room = self._with_time_left(room, left)
-        fits = np.interp(np.clip(room, edges[0], edges[-1]), edges, upto)
+        room = np.clip(room, edges[0], edges[-1])
+        enough = np.interp(room, edges, self._upto(self.part)) >= ENOUGH
+        fits = np.interp(room, edges, upto)
         at = rng.random(len(time)) * fits
         bins = np.clip(np.searchsorted(upto, at, "right") - 1, 0, len(self.part) - 1)
         low, high = edges[bins], np.minimum(edges[bins + 1], room)
         change = low + (rng.random(len(time)) * np.maximum(high - low, 1)).astype(np.int64)
-        high = np.where(fits >= ENOUGH, high, low)  # none
+        high = np.where(enough, high, low)  # none
         least, most = time + (low - zero) * step, time + (high - 1 - zero) * step + step - 1
         return least, most, np.clip(time + (change - zero) * step, least, np.maximum(most, least))
 
@@ -71,12 +77,13 @@ class Gaps:
             room,
         ).astype(np.int64)
 
-    def _upto(self) -> Floats:
-        return np.concatenate([[0.0], np.cumsum(self.part)])
+    def _upto(self, part: Floats) -> Floats:
+        """Of all gaps those below each edge."""
+        return np.concatenate([[0.0], np.cumsum(part / part.sum())])
 
     def _soon(self) -> int:
         """The least change up to which a part of all gaps is that is enough."""
-        edges, upto = np.asarray(self.axis.edges, np.float64), self._upto()
+        edges, upto = np.asarray(self.axis.edges, np.float64), self._upto(self.part)
         last = min(int(np.searchsorted(upto, ENOUGH)), len(upto) - 1)
         into = (ENOUGH - upto[last - 1]) / max(upto[last] - upto[last - 1], 1e-12)
         below = edges[last - 1] + min(1.0, into) * (edges[last] - edges[last - 1])
@@ -84,7 +91,7 @@ class Gaps:
 
     def _means(self) -> tuple[Floats, Floats]:
         """Limits, and the mean of all gaps below each."""
-        edges, upto = np.asarray(self.axis.edges, np.float64), self._upto()
+        edges, upto = np.asarray(self.axis.edges, np.float64), self._upto(self.part * exp(self.weights))
         limits = np.interp(np.arange(FINER * (len(edges) - 1) + 1) / FINER, np.arange(len(edges)), edges)
         part = np.diff(np.interp(limits, edges, upto))
         middle = (limits[1:] + limits[:-1] - 1) / 2 - change_zero(self.time)
@@ -101,4 +108,4 @@ def gaps_of(answer: Answer, axis: Bins, time: Column) -> Gaps:
     counts = answer.values * possible
     found = on_simplex(counts, max(0.0, float(counts.sum()))) * possible
     part = found / found.sum() if found.sum() > 0 else possible / possible.sum()
-    return Gaps(time, axis, np.asarray(part))
+    return Gaps(time, axis, np.asarray(part), np.zeros(len(part)))

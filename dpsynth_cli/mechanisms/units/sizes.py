@@ -1,10 +1,10 @@
-"""How many rows the unit of a row has, given what is known of the unit: from noisy tables, one for each of its
-columns.
+"""How many rows the unit of a row has, given what is known of the unit: from noisy tables, one for each of
+its columns.
 
 A row is in a unit of so many rows with a probability that depends on the cells of the unit's columns. The
-tables say how many units of each cell have so many rows, and so how many rows such units have; iterative scaling
-finds the probabilities that agree with all tables on the model's own rows, and exactly with how many rows units
-have in all, and are otherwise as even as can be.
+tables say how many units of each cell have so many rows, so how many rows are in such units; iterative
+scaling finds the probabilities that agree with all tables on the model's own rows, last of all with how many
+rows all units of a size have, and are otherwise as even as can be.
 """
 
 from __future__ import annotations
