@@ -3,8 +3,8 @@ model has.
 
 Both together say more than either: noise that puts a few units where none are, at a hundred rows each, would
 make more rows than there are. What is taken are the numbers nearest to the counts that are not negative, add
-up to as many units as counts and rows say together, and have as many rows. If noise below 0 were just cut off,
-units would be left where none are.
+up to as many units as counts and rows say together, and have as many rows. If noise below 0 were only cut
+off, units would be left where none are.
 """
 
 from __future__ import annotations
