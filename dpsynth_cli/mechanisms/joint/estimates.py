@@ -16,6 +16,7 @@ from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder
 from dpsynth_cli.numeric.ratios import decided, shrunk, shrunk_by_class, vacant
 from dpsynth_cli.numeric.systematic import joined
+from dpsynth_cli.numeric.tilting import tilted
 from dpsynth_cli.questions import Floats
 
 RAKES = 12  # passes of proportional fitting to the sums of a table's columns
@@ -142,8 +143,27 @@ def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
     if one.noisy.ndim == 3:
         both, noise = one.noisy.sum(axis=0), variance * len(one.noisy)
         found = np.where(decided(both, noise) | decided(both.T, noise).T, 0.0, found)
-    found = raked(found, independent(frame, one.scope), sums)
+    even = independent(frame, one.scope)
+    found = raked(found, even, sums)
+    if one.noisy.ndim == 3:
+        found = _with_moments(frame, one, found, even, sums)
     return Table(*one.scope, np.where(found < EMPTY, 0.0, found))
+
+
+def _with_moments(frame: Frame, one: Counted, found: Floats, even: Floats, sums: Sequence[Floats]) -> Floats:
+    """The table of two columns with the moments of what was counted: how large one is given the other."""
+    first, second = (
+        frame.ladders[j].scores(level, frame.masses[j].sum(axis=0))
+        for j, level in zip(*one.scope, strict=True)
+    )
+    if first is None and second is None:
+        return found
+    if len(one.noisy) == len(found):
+        return tilted(found, one.noisy, one.variance, (first, second), lambda table: raked(table, even, sums))
+    both = found.sum(axis=0, keepdims=True)
+    alike, whole = even.sum(axis=0, keepdims=True), [own.sum(axis=0, keepdims=True) for own in sums]
+    after = tilted(both, one.noisy, one.variance, (first, second), lambda table: raked(table, alike, whole))
+    return raked(found * np.divide(after, both, out=np.ones_like(both), where=both > 0), even, sums)
 
 
 def refined(frame: Frame, coarse: Table, one: Counted) -> Table:

@@ -8,6 +8,7 @@ table may take each of its columns at any level.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,8 @@ SIZES = (2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)  # 
 
 WIDE = 32  # a level of so many cells has some where values are rare and far apart
 LIGHT = 2.0  # rows; a run of fewer may be noise
+LEAST_VALUES = 3  # of a column that has scores: of two values a table says all
+FAR = 3.0  # standard deviations; values further away have the score of these
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,22 @@ class Ladder:
         order = np.argsort(self.levels[level], kind="stable")
         starts = np.searchsorted(self.levels[level][order], np.arange(self.size(level)))
         return np.asarray(np.add.reduceat(finest[..., order], starts, axis=-1))
+
+    def scores(self, level: int, masses: Floats) -> Floats | None:
+        """How large values of the cells of a level are, in standard deviations from their mean, by masses of
+        the finest cells; missing is 0. None for a column whose order says nothing, or of two values."""
+        values = self.cells - self.column.nullable
+        if self.column.type == "nominal" or values < LEAST_VALUES:
+            return None
+        first = self.codes_of(self.top).astype(np.float64)
+        middle = first + (np.diff(np.append(first, self.column.codes)) - 1) / 2
+        weights = np.where(np.arange(self.cells) < values, masses, 0.0)
+        rows = max(float(weights.sum()), 1e-9)
+        away = middle - float((weights * middle).sum()) / rows
+        spread = math.sqrt(float((weights * away**2).sum()) / rows)
+        z = np.where(np.arange(self.cells) < values, np.clip(away / max(spread, 1e-9), -FAR, FAR), 0.0)
+        weights = masses + 1e-9
+        return self.masses(level, weights * z) / self.masses(level, weights)
 
     def first(self, level: int) -> Ints:
         """The first of the finest cells in each cell of a level."""

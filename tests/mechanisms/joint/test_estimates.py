@@ -47,3 +47,28 @@ def test_cells_far_from_a_law_of_two_numbers_are_empty():
     counts = found(noisy, real, nullable=False)
     assert counts[0, 6] == 0
     assert counts.trace() > 3000
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_weak_law_that_no_cell_shows_is_kept(together):
+    """Each cell is drawn to independence, but all cells together say how far both go together."""
+    values = np.arange(16) - 7.5
+    law = np.exp(-(values[:, None] ** 2 - values[:, None] * values + values**2) / 60)
+    real, rng = law * (5_000 / law.sum()), np.random.default_rng(5)
+    frame = frame_of(real, nullable=False)
+    if together:  # two classes, counted as one
+        frame = Frame(frame.ladders, [np.concatenate([own / 2, own / 2]) for own in frame.masses], [0, 0])
+    scope = ((0, 1), tuple(own.top for own in frame.ladders))
+    errors = []
+    for _ in range(8):
+        noisy = real + np.rint(rng.normal(0, 12, real.shape))
+        table = estimated(frame, Counted(scope, noisy[None], 144.0), independent(frame, scope))
+        errors.append(correlation(table.counts.sum(axis=0), values) - correlation(real, values))
+    assert abs(np.mean(errors)) < 0.04
+    assert np.abs(errors).max() < 0.15
+
+
+def correlation(table, values):
+    p = table / table.sum()
+    spreads = [float((p.sum(axis=axis) * values**2).sum()) for axis in (0, 1)]
+    return float((p * np.outer(values, values)).sum()) / np.sqrt(spreads[0] * spreads[1])
