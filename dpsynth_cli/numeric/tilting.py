@@ -43,7 +43,7 @@ def tilted(
     [[[50.0, 50.0], [50.0, 50.0]]]
     """
     squares: Scores = tuple(None if own is None else own**2 for own in scores)  # type: ignore[assignment]
-    away = moments(_with_sums(noisy, table) - table, scores)
+    away = moments(noisy - table, scores)
     noise = moments(np.full(table.shape, variance), squares)
     sums = [None if own is None else np.ones(len(own)) for own in scores]
     rows = np.maximum(moments(table, (sums[0], sums[1])), 1e-9)
@@ -63,7 +63,7 @@ def tilted(
 def _kept(found: Floats, variances: Floats) -> Floats:
     """The part of each lambda that is not noise (empirical Bayes): how large they are is learnt from all of
     them, and one is `TYPICAL` before."""
-    clear = (1 + variances / TYPICAL**2) ** -2.0
+    clear = 1 / (1 + variances / TYPICAL**2) ** 2
     square = (TYPICAL**2 + float(((found**2 - variances) * clear).sum())) / (1 + float(clear.sum()))
     return np.asarray(max(0.0, square) / (max(0.0, square) + variances + 1e-12))
 
@@ -82,11 +82,3 @@ def _field(each: Floats, scores: Scores) -> Floats:
         if own is not None:
             each = each * (own[:, None] if axis == 1 else own)
     return each
-
-
-def _with_sums(noisy: Floats, table: Floats) -> Floats:
-    """Noisy tables with the sums of rows and columns of others, the difference spread evenly."""
-    away = table - noisy
-    for axis in (1, 2):
-        away = away - away.mean(axis=axis, keepdims=True)
-    return np.asarray(table - away)
