@@ -36,7 +36,7 @@ demo: $(BIN)/.installed ## Release a sample table, verify it, judge it, show the
 
 test: $(BIN)/.installed lint ## Run all tests
 	@# Noise is never seeded, so a right program may fail a statistical test once in a great while.
-	@$(BIN)/python -m pytest -n auto || { test $$? -eq 1 && echo "What failed, once more:" && \
+	@$(BIN)/python -m pytest -n auto --dist worksteal || { test $$? -eq 1 && echo "What failed, once more:" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }
 
 lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
@@ -47,7 +47,7 @@ lint: $(BIN)/.installed ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/cog -P -I docs --verbosity=1 --check $(DOCS)
 
 slow: $(BIN)/.installed ## Run the long statistical tests
-	@$(BIN)/python -m pytest -n auto -m slow
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 docs: $(BIN)/.installed ## Write the generated parts of docs/ and configs/ again
 	@$(BIN)/cog -P -I docs --verbosity=1 -r $(DOCS)
