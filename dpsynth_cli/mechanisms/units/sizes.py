@@ -75,8 +75,10 @@ def sizes_of(
     places = [cells_of(axis, codes) for axis in axes]
     overall, factors = whole.copy(), [np.ones_like(target) for target in targets]
     found = np.tile(overall, (rows, 1))
-    for _ in range(ROUNDS):
-        for place, target, factor in zip(places, targets, factors, strict=True):
+    for turn in range(2 * ROUNDS):
+        # The second half is for the sizes alone: tables and rows may not agree on how large cells are.
+        by_column = zip(places, targets, factors, strict=True) if turn < ROUNDS else ()
+        for place, target, factor in by_column:
             now = np.stack([np.bincount(place, own, len(target)) for own in found.T], axis=1)
             ratio = _ratio(target, _normalised(now.astype(np.float64)))
             factor *= ratio

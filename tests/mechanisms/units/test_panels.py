@@ -10,10 +10,12 @@ import pytest
 from dpsynth_cli.changes import change_zero, changes
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.units import pool as pool_module
-from dpsynth_cli.mechanisms.units.distribution import distribution_of, size_edges
-from dpsynth_cli.mechanisms.units.heads import heads_of
+from dpsynth_cli.mechanisms.units.distribution import Distribution, distribution_of, size_edges
+from dpsynth_cli.mechanisms.units.gaps import Gaps
+from dpsynth_cli.mechanisms.units.heads import heads_of, in_time
 from dpsynth_cli.mechanisms.units.links import change_axis, gap_axis, link_of, most_pairs, told
 from dpsynth_cli.mechanisms.units.panels import with_order
+from dpsynth_cli.mechanisms.units.paths import Steps
 from dpsynth_cli.mechanisms.units.pool import CANDIDATES, Pool
 from dpsynth_cli.questions import Answer, Asking, Bins, Model, UnitPairs, UnitSizes
 
@@ -112,7 +114,8 @@ def test_units_have_as_many_rows_as_they_should_and_the_same_in_their_own_column
     sizes = np.bincount(made["id"])
     assert (np.diff(made["id"]) >= 0).all()
     assert sizes.min() >= 1
-    assert (sizes == K).mean() > 0.95
+    assert (sizes == K).mean() > 0.999  # nobody's time ends before
+    assert len(sizes) <= 5001  # so there are no more units than there were
     before, after = followed(made, "sex")
     assert (before == after).all()
 
@@ -246,6 +249,68 @@ def test_units_begin_where_their_table_says():
     row, size = heads.drawn(heads.places(rows), 1000, np.random.default_rng(1))
     assert np.array_equal(rows["year"][row] < 10, size == 1)
     assert abs(int((size == 1).sum()) - 500) <= 1
+
+
+def test_units_of_a_size_stay_as_many_whatever_rows_are_likely_to_begin_them():
+    """Rows of the late year are weighed up, in which only units of four rows begin."""
+    rows = rows_of(4000, np.random.default_rng(5))
+    axis, late = Bins("year", (0, 10, 20)), Bins("late", (0, 1, 2))
+    answers = [Answer(np.array([300, 0, 0, 0, 0, 0, 0, 100]), (8,), "none", 0.0)]
+    heads = heads_of([axis], answers, rows, distribution_of(answers, size_edges(K), None)).by([axis, late])
+    heads.weigh(axis, np.array([0.1, 10.0]))
+    heads.weigh(late, np.array([0.1, 10.0]))
+    _, size = heads.drawn(heads.places(rows), 400, np.random.default_rng(1))
+    assert np.bincount(size, minlength=5).tolist() == [0, 300, 0, 0, 100]
+
+
+def test_units_begin_early_enough_for_all_their_rows():
+    axis, can = in_time(YEAR, 3, (0, 1, 4, 8))
+    assert axis.edges == (0, 8, 17, 20)  # the last year is 19: four gaps of 3 from 7, one from 16
+    assert can.tolist() == [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
+    rows = {"year": np.arange(20), "sex": np.zeros(20, np.int64)}
+    answers = [Answer(np.array([10, 10, 10, 0, 0, 0]), (6,), "none", 50.0)]
+    sex = Bins("sex", (0, 1, 2))
+    units = Distribution((0, 1, 4, 8), np.array([10.0, 10, 10]), np.repeat([1.0, 1 / 3, 1 / 4], [1, 3, 4]))
+    heads = heads_of([sex], answers, rows, units, (axis, can))
+    row, size = heads.drawn(heads.places(rows), 300, np.random.default_rng(2))
+    assert row[size > 4].max() < 8
+    assert 8 <= row[(size > 1) & (size <= 4)].max() < 17
+    assert row[size == 1].max() >= 17
+    assert np.bincount(np.digitize(size, [2, 5])).tolist() == [100, 100, 100]
+
+
+def test_gaps_leave_time_for_all_rows_and_are_shorter_from_the_first_on():
+    """Fifteen rows in twenty years, at gaps of one to three, of which the mean is 1.7: all are there."""
+    zero = change_zero(YEAR)
+    axis = Bins("year", (0, zero + 1, zero + 2, zero + 3, zero + 4, 2 * zero + 1))
+    gaps = Gaps(YEAR, axis, np.array([0, 0.5, 0.3, 0.2, 0]), np.zeros(5))
+    rng, time, passed = np.random.default_rng(3), np.zeros(2000, np.int64), []
+    for left in range(13, -1, -1):
+        least, most, later = gaps.after(time, np.full(2000, left), rng)
+        assert (least <= most).all()
+        assert ((time < later) & (later < YEAR.size)).all()
+        passed.append((later - time).mean())
+        time = later
+    assert max(passed) < min(passed) + 0.6  # the first do not take it all
+    few, most, _ = gaps.after(np.full(500, 18), np.zeros(500, np.int64), rng)
+    assert (few <= most).all()
+    none, most, _ = gaps.after(np.full(500, 19), np.zeros(500, np.int64), rng)
+    assert (most < none).all()
+
+
+def test_changes_end_at_values_that_the_model_has():
+    """A cost goes up to 10,000 by its bounds, and to 300 in the model: no step leads further."""
+    cost = Column("cost", "integer", lower=0, upper=10_000)
+    rng = np.random.default_rng(4)
+    values = np.sort(np.minimum(rng.lognormal(4, 1, 5000).astype(np.int64), 300))
+    link, axis = link_of(cost, values, 1.0, 10_000), change_axis(cost, values)
+    lack = np.zeros(len(axis.edges) - 1)
+    lack[-1] = lack[0] = 1.0  # changes by more than most values lie apart
+    steps = Steps(axis, np.ones(len(lack)), lack, values)
+    before, after = values[rng.integers(0, 5000, 3000)], values[rng.integers(0, 5000, 3000)]
+    made = steps.refined(link, before, after, rng)
+    assert made.max() <= 300
+    assert (made != after).sum() > 100
 
 
 def test_candidates_are_of_the_units_cell_and_near_in_time():

@@ -128,6 +128,27 @@ def test_sizes_add_up_and_units_are_as_many_as_their_mean_says(rows, seed, k):
     assert abs(len(size) - rows / units.mean) <= 2 + k / units.mean
 
 
+def test_rows_that_are_left_over_go_to_units_that_can_have_them():
+    """Units of 2 to 4 and of 5 to 8 rows: there is none of one row, and as many of both."""
+    units = Distribution((0, 1, 4, 8), np.array([0.0, 10, 10]), np.repeat([1.0, 1 / 3, 1 / 4], [1, 3, 4]))
+    for rows in range(190, 230):
+        size = sizes_drawn(units, rows, np.random.default_rng(rows))
+        assert size.sum() == rows
+        assert size.min() > 1
+        assert abs((size > 4).sum() - (size <= 4).sum()) <= 1
+
+
+def test_units_have_the_sizes_they_should_where_the_model_has_other_parts_of_a_column():
+    """By the tables three rows of four are of M, in the model one of two."""
+    rows = {"sex": np.repeat([0, 1], 1000)}
+    table = np.array([[300, 100, 50, 50], [50, 150, 300, 500]])
+    sizes = found_sizes([axis_of(SEX, rows["sex"])], [exact(table)], rows)
+    whole = table.sum(axis=0) * np.arange(1, K + 1)
+    assert sizes.chances(rows).mean(axis=0) == pytest.approx(whole / whole.sum(), abs=1e-4)
+    chances = sizes.chances(rows)
+    assert chances[rows["sex"] == 0, 0].mean() > 3 * chances[rows["sex"] == 1, 0].mean()
+
+
 def test_no_unit_is_short_of_rows_because_few_have_its_size():
     """A hundred sizes, forty units: each has one of the sizes that there are, and no more units than that."""
     each = np.zeros(100)
@@ -141,11 +162,11 @@ def test_no_unit_is_short_of_rows_because_few_have_its_size():
 
 
 def test_rows_that_are_moved_to_another_group_are_those_that_fit_it():
-    """Half of the rows can only be in the first of three groups, half only in the others."""
-    chances = np.repeat([[1.0, 0, 0], [0, 0.9, 0.1]], 500, axis=0)
-    groups = groups_drawn(chances, np.array([500, 250, 250]), np.random.default_rng(1))
-    assert (groups[:500] == 0).all()
-    assert np.bincount(groups[500:]).tolist() == [0, 250, 250]
+    """Most are drawn for the first of three groups, which wants none: half can only be in the second then,
+    half only in the third."""
+    chances = np.repeat([[0.8, 0.2, 0], [0.8, 0, 0.2]], 500, axis=0)
+    groups = groups_drawn(chances, np.array([0, 500, 500]), np.random.default_rng(1))
+    assert (groups == np.repeat([1, 2], 500)).all()
 
 
 def test_what_rows_say_beside_their_units_columns_stays():
