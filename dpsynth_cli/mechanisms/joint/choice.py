@@ -65,12 +65,13 @@ def _worth(
     cells = np.array([[survey.weight(scope) for scope in row] for row in options])
     saved = np.zeros(cells.shape)
     part_of = cache(partial(_closed_by, survey.frame))
+    told = survey.told_of_chance
     for at, ((scope, gap), row) in enumerate(zip(gaps.items(), options, strict=True)):
         looked_at, closed = survey.weight(scope), _closed(part_of, scope)
         for number, resolved in enumerate(row):
             part = _closed(part_of, resolved) / closed
             chance = math.sqrt(min(1.0, cells[at, number] / looked_at))
-            saved[at, number] = more * gap.beyond * part + gap.by_chance * chance
+            saved[at, number] = more * gap.beyond * part + told * gap.by_chance * chance
     triples = len(next(iter(gaps))[0]) > 2
     saved[cells > (TRIPLE_CELLS if triples else PAIR_CELLS)] = -1.0
     noise = NOISE * survey.sd(float(share)) / survey.rows

@@ -17,6 +17,7 @@ from dpsynth_cli.numeric.selection import sampling_part, weight_power
 from dpsynth_cli.questions import Ask, Bins, CellCounts, Cells, Floats, Misfit, Question
 from dpsynth_cli.shares import divide
 
+OF_CHILDREN = 0.5  # of what sampling does to a table, counting it tells this part where noise is for families
 HOPELESS = 0.15  # noise of a pair's gap, as a part of the rows, above which pairs are not asked for
 
 
@@ -40,6 +41,8 @@ class Survey:
         self.rows = max(1.0, float(frame.totals.sum()))
         self.by = None if pooled else omega.strata
         self.classes = omega[self.by].codes if self.by else 1  # that are counted by themselves
+        child = any(column.origin and column.origin[0] in ("parent", "place", "previous") for column in omega)
+        self.told_of_chance = OF_CHILDREN if child else 1.0
         self._label = (Bins(self.by, tuple(range(self.classes + 1))),) if self.by else ()
         self.gaussian = is_gaussian(ask)
 

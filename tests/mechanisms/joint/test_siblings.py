@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.joint import MECHANISM
+from dpsynth_cli.mechanisms.joint.choice import worthwhile
+from dpsynth_cli.mechanisms.joint.frame import Frame
+from dpsynth_cli.mechanisms.joint.ladder import ladder
 from dpsynth_cli.mechanisms.joint.siblings import given_first
+from dpsynth_cli.mechanisms.joint.survey import Gap, Survey
+from dpsynth_cli.mechanisms.shared.oneway import Marginal
 from dpsynth_cli.mechanisms.tables.families import Some, child_model, children, in_order, of_parents, opened
 from dpsynth_cli.questions import Model
 from dpsynth_cli.spec.tables import Child, Tables
@@ -129,3 +138,26 @@ def test_few_children_are_asked_about_where_noise_is_large():
     some = Some({}, np.array([1, 2, 3, 6] * 100))
     assert some.asked(1e6, 400, 6) == 1
     assert some.asked(0.0, 400, 6) == 6
+
+
+def test_a_table_of_children_is_counted_for_half_of_what_chance_does_to_it():
+    """So it takes twice the chance until a table of independent columns is; how far columns are linked counts
+    in full."""
+    _, omega = domains()
+    alone = replace(omega, columns=OWN)  # the same noise
+    ladders = [
+        ladder(c, Marginal(np.arange(c.codes), np.ones(c.codes, int), [np.ones(c.codes)]), 64) for c in OWN
+    ]
+    frame = Frame(
+        ladders, [np.full((1, own.cells), 50.0) for own in ladders], [own.level(16) for own in ladders]
+    )
+    scope = ((0, 1), (frame.coarse[0], frame.coarse[1]))
+
+    def least(columns: Domain, gap: Callable[[float], Gap]) -> float:
+        survey = Survey(asking({}, columns, 1, 1e-6)[0], columns, frame)
+        tried = np.linspace(0.001, 3, 3000)
+        return next(x for x in tried if worthwhile(survey, {scope: gap(x)}, Fraction(1, 4)))
+
+    by_chance, linked = (lambda x: Gap(0.0, x)), (lambda x: Gap(x, 0.0))
+    assert least(omega, by_chance) == pytest.approx(2 * least(alone, by_chance), rel=0.02)
+    assert least(omega, linked) == pytest.approx(least(alone, linked), rel=0.02)
