@@ -49,11 +49,16 @@ class Some:
 
     def asked(self, variance: float, total: int, most: int) -> int:
         """How many children of a parent questions are about, at most: more of them have less chance and more
-        noise. `variance` is that of a count about one."""
+        noise; fewer stand for others, in large families for many. `variance` is that of a count about one."""
         tried = sorted({1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, most})
         sizes = [own for own in tried if own <= most]
-        rows = [max(1, total) * max(1e-9, float(np.minimum(self.number, own).mean())) for own in sizes]
-        errors = [(own**2 * variance + many / CELLS) / many**2 for own, many in zip(sizes, rows, strict=True)]
+        errors = []
+        for own in sizes:
+            some = np.minimum(self.number, own).astype(np.float64)
+            many = max(1, total) * max(1e-9, float(some.mean()))
+            stands = self.number / np.maximum(some, 1)  # a child that is asked about, for so many
+            uneven = float((some * stands**2).mean() * some.mean() / max(1e-9, (some * stands).mean()) ** 2)
+            errors.append(uneven * (own**2 * variance + many / CELLS) / many**2)
         return sizes[int(np.argmin(errors))]
 
 

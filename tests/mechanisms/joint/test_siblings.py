@@ -140,6 +140,15 @@ def test_few_children_are_asked_about_where_noise_is_large():
     assert some.asked(0.0, 400, 6) == 6
 
 
+def test_more_children_are_asked_about_where_those_of_large_families_are_most_of_all():
+    """The noise of two is 1.04 times that of one, for what they say; but one of nine stands for the others."""
+    few = np.repeat([1, 2, 3, 4, 5], [594, 962, 240, 164, 40])  # households of one to five
+    variance, rows = 49.0, [2000 * np.minimum(few, t).mean() for t in (1, 2)]
+    one, two = ((t**2 * variance + n / 64) / n**2 for t, n in zip((1, 2), rows, strict=True))
+    assert 1 < two / one < 1.15
+    assert Some({}, few).asked(variance, 2000, 5) == 2
+
+
 def test_a_table_of_children_is_counted_for_half_of_what_chance_does_to_it():
     """So it takes twice the chance until a table of independent columns is; how far columns are linked counts
     in full."""
