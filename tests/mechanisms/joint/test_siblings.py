@@ -141,7 +141,7 @@ def test_few_children_are_asked_about_where_noise_is_large():
 
 
 def test_more_children_are_asked_about_where_those_of_large_families_are_most_of_all():
-    """By noise and chance alone two would be a little worse than one; but one of five stands for the others."""
+    """By noise and chance alone two would be a little worse than one; but one may stand for five."""
     few = np.repeat([1, 2, 3, 4, 5], [594, 962, 240, 164, 40])  # households of one to five
     variance, rows = 49.0, [2000 * np.minimum(few, t).mean() for t in (1, 2)]
     one, two = ((t**2 * variance + n / 64) / n**2 for t, n in zip((1, 2), rows, strict=True))
