@@ -27,11 +27,12 @@ Weights: TypeAlias = NDArray[np.floating[Any]]
 
 FEWEST = 0.5  # rows that a cell must be expected to have for its factor to grow
 TIMID = 3.0  # rows; a factor of fewer is drawn to 1, or it would follow the rows that happen to be there
+CLOSER = 5e-4  # of the rows, by which the table that is furthest away comes nearer in a pass: else it ends
 MOST, LEAST = 20.0, 1e-4  # a factor's change in one pass
 SMALL, LARGE = 1e-30, 1e30  # of a distribution that is not scaled; beyond, and it is
-NOTHING, HUGE = 1e-100, 1e100  # of a distribution; beyond, it may be lost to rounding
+NOTHING = 1e-100  # of a distribution; below, it may be lost to rounding
 LOST = 1e-30  # of a product of tables in small numbers; below, it is made step by step
-NEAR = 2**15  # numbers of a batch of rows
+NEAR = 2**16  # numbers of a batch of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,44 +43,96 @@ class Target:
     group: Ints
     counts: Floats  # cells of the others x cells of its own
 
-    def given(self) -> Floats:
-        """Counts scaled to the rows that are there; 0 where the table has none."""
-        rows = np.bincount(self.index, minlength=len(self.counts))
+    def given(self, weights: Floats | None = None) -> Floats:
+        """Counts scaled to the rows that are there, or to their weights; 0 where the table has none."""
+        rows = np.bincount(self.index, weights, len(self.counts))
         sums = self.counts.sum(axis=1)
         scale = np.divide(rows, sums, out=np.zeros(len(sums)), where=sums > 0)
         return np.asarray(self.counts * scale[:, None])
 
 
-def fitted(start: Floats, targets: Sequence[Target], passes: int) -> tuple[Floats, list[Floats]]:
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Rows that are alike in some columns, and tables of these: the number of each row's kind, how many kinds
+    there are, and targets that kinds are the rows of."""
+
+    index: Ints
+    kinds: int
+    targets: Sequence[Target]
+
+
+def alone(target: Target) -> Alike:
+    """One table: rows of a cell of its other columns are alike."""
+    kinds = len(target.counts)
+    return Alike(target.index, kinds, [Target(np.arange(kinds), target.group, target.counts)])
+
+
+def fitted(start: Floats, several: Sequence[Alike], passes: int) -> tuple[Floats, list[list[Floats]]]:
     """The distributions (rows x v) that have these tables, and the factors that lead there.
 
-    The last table fits exactly; where one contradicts another the later one wins.
+    Tables of rows that are alike are fitted to the sums of each kind of row, one after the other, and what
+    that changes then goes to all rows at once. The last table fits best; where one contradicts another the
+    later one wins.
     """
-    factors = [np.ones(target.counts.shape) for target in targets]
-    wanted = [target.given() for target in targets]
-    sums = [Sums(target.index, len(target.counts)) for target in targets]
+    fits, before = [_Fit(own) for own in several], np.inf
     p, scale = start.copy(), np.ones(len(start))  # a row's distribution is p times scale
-    for _ in range(passes if len(targets) > 1 else 1):
-        for at, (target, given, factor) in enumerate(zip(targets, wanted, factors, strict=True)):
-            there = sums[at].of(p, target.group, given.shape[1], scale)
-            ratio = np.clip(given / np.maximum(there, 1e-12), LEAST, MOST)
-            ratio[there <= FEWEST] = np.minimum(ratio[there <= FEWEST], 1.0)
-            ratio[given.sum(axis=1) <= 0] = 1.0  # nothing is known of these rows
-            if at < len(targets) - 1:
-                trust = np.where(given < FEWEST, 1.0, there / (there + TIMID))
-                ratio = power(factor * ratio, trust) / factor
-            factor *= ratio
-            wide = ratio[:, target.group]
+    for _ in range(passes if sum(len(own.targets) for own in several) > 1 else 1):
+        for fit in fits:
+            wide = fit.change(p, scale, fit is fits[-1])
             for some in batches(*p.shape):
                 part = p[some]
-                part *= wide.take(target.index[some], axis=0)
+                part *= wide.take(fit.own.index[some], axis=0)
                 whole = np.einsum("ij->i", part)
                 if whole.min(initial=1.0) <= SMALL or whole.max(initial=1.0) >= LARGE:
                     normalise(part, start[some])
                     whole = np.ones(len(part))
                 np.divide(1.0, whole, out=scale[some])
+        away = max((fit.away for fit in fits), default=0.0)
+        if before - away < CLOSER * len(p):
+            break
+        before = away
     p *= scale[:, None]
-    return p, [np.round(factor, 9) for factor in factors]
+    return p, [[np.round(factor, 9) for factor in fit.factors] for fit in fits]
+
+
+class _Fit:
+    """The factors of tables of rows that are alike."""
+
+    def __init__(self, own: Alike) -> None:
+        self.own, self._sums = own, Sums(own.index, own.kinds)
+        self._rows = np.bincount(own.index, minlength=own.kinds).astype(np.float64)
+        self._given = [target.given(self._rows) for target in own.targets]
+        self._of_kinds = [Sums(target.index, len(target.counts)) for target in own.targets]
+        self.factors = [np.ones(target.counts.shape) for target in own.targets]
+
+    def change(self, p: Floats, scale: Floats, last: bool) -> Floats:
+        """By what the distributions of each kind of row are multiplied for the next pass (kinds x v)."""
+        cells = p.shape[1]
+        sums = self._sums.of(p, np.arange(cells), cells, scale)
+        self.away = 0.0
+        change = np.ones(sums.shape)
+        for at, target in enumerate(self.own.targets):
+            ratio = self._ratio(at, sums, last and at == len(self.own.targets) - 1)
+            self.factors[at] *= ratio
+            wide = ratio[:, target.group].take(target.index, axis=0)
+            change *= wide
+            if len(self.own.targets) > 1:
+                sums *= wide
+                whole = np.einsum("ij->i", sums)
+                sums *= np.divide(self._rows, whole, out=np.zeros(len(whole)), where=whole > NOTHING)[:, None]
+        return change
+
+    def _ratio(self, at: int, sums: Floats, last: bool) -> Floats:
+        given, target = self._given[at], self.own.targets[at]
+        there = self._of_kinds[at].of(sums, target.group, given.shape[1])
+        self.away = max(self.away, float(np.abs(given - there).sum()) / 2)
+        ratio = np.clip(given / np.maximum(there, 1e-12), LEAST, MOST)
+        ratio[there <= FEWEST] = np.minimum(ratio[there <= FEWEST], 1.0)
+        ratio[given.sum(axis=1) <= 0] = 1.0  # nothing is known of these rows
+        if last:
+            return np.asarray(ratio)
+        trust = np.where(given < FEWEST, 1.0, there / (there + TIMID))
+        return np.asarray(power(self.factors[at] * ratio, trust) / self.factors[at])
 
 
 def picked(tables: Sequence[Weights], indices: Sequence[Ints], u: Floats) -> Ints:
@@ -93,7 +146,8 @@ def picked(tables: Sequence[Weights], indices: Sequence[Ints], u: Floats) -> Int
         if whole.min(initial=1.0) <= LOST:
             lost = np.flatnonzero(whole <= LOST)
             p[lost] = _step_by_step(tables, [row[lost] for row in rows])
-        found[some] = chosen(p, u[some])
+            whole = np.einsum("ij->i", p)
+        found[some] = chosen(p, u[some], whole)
     return found
 
 

@@ -19,12 +19,12 @@ Weights: TypeAlias = NDArray[np.floating[Any]]
 GOLDEN = 0.6180339887498949
 RUN = 8  # cells
 FEW = 16  # cells that are looked at one by one
-NEAR = 2**15  # numbers of a batch of rows: they stay near the processor
+NEAR = 2**17  # numbers of a batch of rows: they stay near the processor
 
 
 def even(keys: Sequence[Ints], rng: np.random.Generator) -> Floats:
     """Numbers in [0, 1), even over the rows of each value of the first key, and of the next inside it."""
-    key = keys[0]
+    key = keys[0].astype(np.int64, copy=False)  # products may be large
     for other in keys[1:]:
         key = key * (int(other.max(initial=0)) + 1) + other
     u = np.empty(len(key))
@@ -54,8 +54,9 @@ def mixed_by(key: Ints, rng: np.random.Generator) -> Ints:
     return order
 
 
-def chosen(p: Weights, u: Floats) -> Ints:
-    """The cell of each row, by its weights (rows x cells) and a number in [0, 1); never one of weight 0.
+def chosen(p: Weights, u: Floats, whole: Weights | None = None) -> Ints:
+    """The cell of each row, by its weights (rows x cells) and a number in [0, 1); never one of weight 0. The
+    sums of rows may be given.
 
     >>> chosen(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0.0, 0.7])).tolist()
     [1, 1]
@@ -67,7 +68,7 @@ def chosen(p: Weights, u: Floats) -> Ints:
     for at in range(0, rows, size):
         some = slice(at, min(rows, at + size))
         part = p[some]
-        aim = (u[some] * np.einsum("ij->i", part)).astype(p.dtype)
+        aim = (u[some] * (np.einsum("ij->i", part) if whole is None else whole[some])).astype(p.dtype)
         if cells <= FEW:
             found[some] = _reached(part, aim)
             continue
@@ -84,14 +85,14 @@ def chosen(p: Weights, u: Floats) -> Ints:
 
 def _reached(p: Weights, aim: Weights) -> Ints:
     """The first cell at which the sum of a row is above the aim, else the last that has any."""
-    cell, left = np.zeros(len(aim), np.int16), aim.copy()
-    each = np.ascontiguousarray(p.T)
-    for part in each[:-1]:
+    last = p.shape[1] - 1
+    cell, left, above = np.zeros(len(aim), np.int16), aim.copy(), np.empty(len(aim), bool)
+    for part in p.T[:-1]:
         left -= part
-        cell += left >= 0
-    none = np.flatnonzero((cell == len(each) - 1) & (each[-1] <= 0))
+        cell += np.greater_equal(left, 0, out=above)
+    none = np.flatnonzero((cell == last) & (p[:, -1] <= 0))
     if len(none):
-        cell[none] = len(each) - 1 - np.argmax(p[none, ::-1] > 0, axis=1)
+        cell[none] = last - np.argmax(p[none, ::-1] > 0, axis=1)
     return cell.astype(np.int64)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dpsynth_cli.numeric.conditional import Target, added, fitted, picked
+from dpsynth_cli.numeric import conditional
+from dpsynth_cli.numeric.conditional import Alike, Target, added, alone, fitted, picked
 
 
 def rows(seed: int, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -23,9 +25,20 @@ def targets(a: np.ndarray, b: np.ndarray) -> tuple[list[Target], np.ndarray]:
     return [Target(index, group, added(p, index, 3, group, 3)) for index in (a, b)], p
 
 
-def test_the_law_behind_the_tables_is_found():
-    (first, second), p = targets(*rows(0))
-    found, factors = fitted(np.full_like(p, 1 / 3), [first, second], 30)
+def together(a: np.ndarray, b: np.ndarray, several: list[Target]) -> Alike:
+    """Both tables of rows of the same two cells."""
+    kinds = np.arange(3).repeat(3), np.tile(np.arange(3), 3)
+    own = [Target(row, one.group, one.counts) for row, one in zip(kinds, several, strict=True)]
+    return Alike(a * 3 + b, 9, own)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_law_behind_the_tables_is_found(at_once):
+    a, b = rows(0)
+    (first, second), p = targets(a, b)
+    several = [together(a, b, [first, second])] if at_once else [alone(first), alone(second)]
+    found, fits = fitted(np.full_like(p, 1 / 3), several, 30)
+    factors = [factor for own in fits for factor in own]
     assert np.abs(found - p).max() < 0.01
     there = added(found, second.index, 3, second.group, 3)
     assert np.abs(there - second.counts).max() < 0.01 * len(second.index)
@@ -42,7 +55,7 @@ def test_the_last_table_is_exact_and_what_it_leaves_empty_stays_empty():
     (first, _), _ = targets(a, b)
     link = Target(b, np.arange(3), np.diag([50.0, 30.0, 20.0]))
     start = link.counts[b] / link.counts[b].sum(axis=1, keepdims=True)
-    found, _ = fitted(start, [first, link], 6)
+    found, _ = fitted(start, [alone(first), alone(link)], 6)
     assert np.array_equal(found.argmax(axis=1), b)
     assert np.allclose(found.max(axis=1), 1.0)
 
@@ -50,7 +63,8 @@ def test_the_last_table_is_exact_and_what_it_leaves_empty_stays_empty():
 def test_a_coarser_table_leaves_what_is_inside_its_cells_as_it_was():
     index = np.zeros(1000, int)
     start = np.tile(np.array([0.1, 0.3, 0.6]), (1000, 1))
-    found, _ = fitted(start, [Target(index, np.array([0, 0, 1]), np.array([[800.0, 200.0]]))], 5)
+    table = Target(index, np.array([0, 0, 1]), np.array([[800.0, 200.0]]))
+    found, _ = fitted(start, [alone(table)], 5)
     assert np.allclose(found[0], [0.2, 0.6, 0.2])
 
 
@@ -84,11 +98,24 @@ def test_products_of_many_tables_do_not_vanish():
     assert picked(tables, [row] * 60, np.full(3, 0.999)).tolist() == [0, 1, 1]
 
 
-def test_tables_that_rows_cannot_have_do_not_make_them_grow_without_end():
-    """Each of 50 tables wants 20 times as many rows in a cell as may be there, in each of 6 passes."""
+@pytest.mark.parametrize("at_once", [False, True])
+def test_tables_that_rows_cannot_have_do_not_make_them_grow_without_end(at_once):
+    """Each of 300 tables wants 20 times as many rows in a cell as may be there, in each of 6 passes."""
     start = np.repeat([[1.0, 0.0], [0.0, 1.0]], [200, 19_800], axis=0)
-    table = Target(np.zeros(20_000, int), np.arange(2), np.array([[4_000.0, 16_000.0]]))
+    index = np.zeros(len(start), int)
+    table = Target(index, np.arange(2), np.array([[4_000.0, 16_000.0]]))
+    several = [Alike(index, 1, alone(table).targets * 300)] if at_once else [alone(table)] * 300
     with np.errstate(all="raise", under="ignore"):
-        found, factors = fitted(start, [table] * 50, 6)
+        found, factors = fitted(start, several, 6)
     assert np.allclose(found, start)
-    assert np.isfinite(factors).all()
+    assert all(np.isfinite(factor).all() for own in factors for factor in own)
+
+
+def test_passes_end_where_tables_come_no_nearer(monkeypatch):
+    a, b = rows(4)
+    (first, second), p = targets(a, b)
+    passes = []
+    whole = conditional.batches
+    monkeypatch.setattr(conditional, "batches", lambda *shape: passes.append(shape) or whole(*shape))
+    fitted(np.full_like(p, 1 / 3), [alone(first), alone(second)], 100)
+    assert 2 * 3 <= len(passes) < 2 * 20

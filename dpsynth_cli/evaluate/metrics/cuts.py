@@ -103,17 +103,22 @@ class CutTables:
             where = cut(column, own, parts, is_category(column, own))
             self.sizes[column.name] = where.size
             for cells, table in zip(self.cells, tables, strict=True):
-                cells[column.name] = where.cells(table.codes[column.name])
+                cells[column.name] = where.cells(table.codes[column.name]).astype(np.int32)
 
     def numbers(self, columns: Columns) -> tuple[list[Codes], int]:
         """The cell of each row in the table of these columns, row-major, and how many there are: all of them,
         or those that have a row where all are very many."""
-        found, whole = [np.zeros(rows, np.int64) for rows in self.rows], 1
-        for name in columns:
+        first, *rest = columns
+        whole = self.sizes[first]
+        found = [cells[first] for cells in self.cells]
+        for name in rest:
             size = self.sizes[name]
             if whole * size >= 2**62:
                 found, whole = _renumbered(found)
-            found = [own * size + cells[name] for own, cells in zip(found, self.cells, strict=True)]
+            kind = np.int32 if whole * size < 2**31 else np.int64
+            found = [own.astype(kind, copy=False) * kind(size) for own in found]
+            for own, cells in zip(found, self.cells, strict=True):
+                own += cells[name]
             whole *= size
         return (found, whole) if whole <= DENSE else _renumbered(found)
 
@@ -124,8 +129,13 @@ class CutTables:
 
     def tvd(self, columns: Columns) -> float:
         """The total variation distance of the first two tables."""
-        p, q = self.shares(columns)[:2]
-        return distance(p, q)
+        found, whole = self.numbers(columns)
+        one, other = (max(1, rows) for rows in self.rows[:2])
+        weights = np.repeat(
+            [float(other), -float(one)], self.rows[:2]
+        )  # whole numbers: equal shares are equal
+        away = np.bincount(np.concatenate(found[:2]), weights, whole)
+        return float(np.abs(away, out=away).sum() / (2 * one * other))
 
 
 def distance(p: Floats, q: Floats) -> float:

@@ -16,15 +16,17 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.dead_ends import Bools, dead_ends, possible
 from dpsynth_cli.mechanisms.joint.feedback import Feedback
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.mechanisms.joint.fused import fused
 from dpsynth_cli.mechanisms.joint.steps import Rows, Step, step_of
-from dpsynth_cli.numeric.conditional import Target, added, fitted, normalise, picked, products
+from dpsynth_cli.numeric.conditional import Alike, Target, added, fitted, normalise, picked, products
 from dpsynth_cli.numeric.settled import settled
 from dpsynth_cli.numeric.systematic import chosen, even, within
 from dpsynth_cli.questions import Floats, Ints
 
 PASSES = 6  # of proportional fitting;
 ROUGH = 3  # of a model that is only asked what it expects
-FUSED = 2**14  # numbers in a table of several factors, at most;
+FITTED = 2**15  # numbers in a table of several factors that are fitted together, at most;
+FUSED = 2**14  # in one that rows are drawn by;
 ALL_FUSED = 2**22  # and times the factors of a model
 UNLIKELY = 1e-9  # a product of factors; less, and few rows are not moved there
 WIDE = 2**10  # cells; more, and rows are not moved between them
@@ -67,20 +69,31 @@ class Chain:
                 rows.cells[j] = known[j]
                 continue
             step = step_of(frame, j, own[j], link, asked[j])
-            indices = [rows.index(factor.others, factor.levels) for factor in step.factors]
-            targets = [
-                Target(index, factor.group, factor.counts)
-                for index, factor in zip(indices, step.factors, strict=True)
-            ]
-            p, found = fitted(self._begin(step, indices, rows), targets, ROUGH if wanted else PASSES)
-            for factor, fit in zip(step.factors, found, strict=True):
-                factor.fit[:] = fit
+            indices = [rows.index(factor.others, factor.levels) for factor in step.factors[-2:]]
+            p = self._fit(step, indices, rows, ROUGH if wanted else PASSES)
             for scope in asked[j]:
                 self.expected[scope] = self._expected(scope, step, p, rows)
             self.steps.append(step)
             v = chosen(p, even(indices[::-1][:2] or [classes], rng))
             rows.cells[j] = self._finest(step, v, rows, rng)
         self.astray = {j: sum(_astray(table, rows) for table in own[j]) for j in self.order}
+
+    def _fit(self, step: Step, indices: Sequence[Ints], rows: Rows, passes: int) -> Floats:
+        """The rows' distributions, with the factors of the step; `indices` are of the last tables."""
+        tables = fused(self.frame, step, FITTED)[::-1]  # the link is in the last
+        several = [
+            Alike(
+                rows.index(table.others, table.levels),
+                table.shape[0],
+                [Target(part.row, part.factor.group, part.factor.counts) for part in table.parts],
+            )
+            for table in tables
+        ]
+        p, found = fitted(self._begin(step, indices, rows), several, passes)
+        for table, fits in zip(tables, found, strict=True):
+            for part, fit in zip(table.parts, fits, strict=True):
+                part.factor.fit[:] = fit
+        return p
 
     def feedback(self) -> list[Feedback]:
         """For each step, to draw many blocks with."""

@@ -95,7 +95,7 @@ class Feedback:
         there = np.zeros(len(self._fit))
         for table, index in zip(self.tables, indices, strict=True):
             counts = np.bincount(index * cells + v, minlength=table.shape[0] * cells)
-            there += table.sums(counts.astype(np.float64), len(there))
+            table.sums(counts.astype(np.float64), there)
         self._owed.add(there)
 
 

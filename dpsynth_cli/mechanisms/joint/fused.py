@@ -9,35 +9,61 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsynth_cli.mechanisms.joint.frame import Frame
-from dpsynth_cli.mechanisms.joint.steps import Step
+from dpsynth_cli.mechanisms.joint.steps import Factor, Step
+from dpsynth_cli.numeric.conditional import Sums
 from dpsynth_cli.questions import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A factor of a fused table: its row for each row of the table, and the place of its cells among those of
+    all factors of the step."""
+
+    factor: Factor
+    row: Ints
+    place: slice
+
+    def values(self, factors: Floats) -> Floats:
+        """By what the cells of the table are multiplied."""
+        own = factors[self.place].reshape(self.factor.counts.shape)
+        return np.asarray(own[:, self.factor.group].take(self.row, axis=0))
+
+    def sums(self, counts: Floats) -> Floats:
+        """What a count of rows in the table's cells adds to its own."""
+        return self._sums.of(counts, self.factor.group, self.factor.counts.shape[1]).ravel()
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.row, len(self.factor.counts))
+
+
+@dataclass(frozen=True, eq=False)
 class Fused:
-    """A table of other columns, class by class, x cells of the working level. `places` has a row for each of
-    its factors: the place of every cell of this table among the cells of all factors of the step."""
+    """A table of other columns, class by class, x cells of the working level; its factors in the order of the
+    step, so that the link, if it is one of them, is the last."""
 
     others: tuple[int, ...]
     levels: tuple[int, ...]
     shape: tuple[int, int]
+    parts: tuple[Part, ...]
     linked: Ints | None  # the link's row of each row of this table, if the link is among its factors
-    places: NDArray[np.int32]
 
     def product(self, factors: Floats) -> Floats:
         """Its factors multiplied; `factors` are those of the step, one after the other."""
-        return np.asarray(np.multiply.reduce(factors.take(self.places), axis=0).reshape(self.shape))
+        found = self.parts[0].values(factors)
+        for part in self.parts[1:]:
+            found *= part.values(factors)
+        return found
 
-    def sums(self, counts: Floats, cells: int) -> Floats:
-        """What a count of rows in its cells adds to all cells of the step's factors."""
-        return np.asarray(
-            np.bincount(self.places.ravel(), np.tile(counts, len(self.places)), cells), np.float64
-        )
+    def sums(self, counts: Floats, into: Floats) -> None:
+        """Add what a count of rows in its cells adds to the cells of the step's factors."""
+        for part in self.parts:
+            into[part.place] += part.sums(counts.reshape(self.shape))
 
 
 def fused(frame: Frame, step: Step, most: int) -> list[Fused]:
@@ -81,13 +107,13 @@ def _fused(frame: Frame, step: Step, known: dict[int, int], members: Sequence[in
     sizes = [frame.ladders[i].size(level) for i, level in known.items()]
     first, *rest = np.indices((classes, *sizes)).reshape(len(sizes) + 1, -1)
     cell = dict(zip(known, rest, strict=True))
-    places, linked = [], None
-    for at in members:
+    parts, linked = [], None
+    for at in sorted(members):
         factor, row = step.factors[at], first
         for i, level in zip(factor.others, factor.levels, strict=True):
             own = frame.ladders[i]
             row = row * own.size(level) + own.between(known[i], level)[cell[i]]
         if step.linked and at == len(step.factors) - 1:
             linked = row
-        places.append((starts[at] + row[:, None] * factor.counts.shape[1] + factor.group).ravel())
-    return Fused(tuple(known), tuple(known.values()), (len(first), cells), linked, np.array(places, np.int32))
+        parts.append(Part(factor, row, slice(starts[at], starts[at + 1])))
+    return Fused(tuple(known), tuple(known.values()), (len(first), cells), tuple(parts), linked)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.numeric.systematic import joined
@@ -63,7 +65,8 @@ class Rows:
     """Rows that are being drawn: the class of each, and the finest cells of the columns so far."""
 
     def __init__(self, frame: Frame, classes: Ints) -> None:
-        self.classes, self.cells = classes, np.zeros((len(frame.ladders), len(classes)), np.int64)
+        self.classes: NDArray[Any] = classes.astype(np.int32)  # half of what int64 takes
+        self.cells: NDArray[Any] = np.zeros((len(frame.ladders), len(classes)), np.int32)
         self._frame, self._known = frame, dict[tuple[int, int], Ints]()
 
     def index(self, columns: Sequence[int], levels: Sequence[int]) -> Ints:
@@ -76,7 +79,8 @@ class Rows:
     def cell(self, i: int, level: int) -> Ints:
         """The cell of each row in a column at a level."""
         if (i, level) not in self._known:
-            self._known[i, level] = self._frame.ladders[i].levels[level].take(self.cells[i])
+            level_of: NDArray[Any] = self._frame.ladders[i].levels[level].astype(np.int32)
+            self._known[i, level] = level_of.take(self.cells[i])
         return self._known[i, level]
 
 

@@ -22,6 +22,8 @@ from dpsynth_cli.trusted.rows.problems import Problems
 from dpsynth_cli.trusted.rows.text import MISSING, UNLISTED, Values
 from dpsynth_cli.trusted.rows.values import from_arrow, from_text, is_missing
 
+ONE = STEPS.index(1)
+
 Codes: TypeAlias = NDArray[np.int32]
 
 
@@ -135,11 +137,19 @@ def _in_steps(values: Values) -> Codes:
     says it. None of them, and NaN, as the code after these; zero, which is a multiple of all, as the last."""
     x = np.asarray(values, np.float64)
     result = np.full(len(x), len(STEPS), np.int32)
-    for code, step in reversed(list(enumerate(STEPS))):
-        # Every other step is half of a power of ten. These, and doubling, are exact.
-        y, (up, down) = (2 * x, (2 * step).as_integer_ratio()) if code % 2 else (x, step.as_integer_ratio())
-        fits = np.rint(y * float(down)) / float(down) == y if up == 1 else np.rint(y / up) * up == y
-        result[fits] = code
+    whole = np.rint(x) == x
+    result[whole] = ONE
+    for codes, rows in (
+        (range(ONE), np.flatnonzero(whole)),
+        (range(ONE + 1, len(STEPS)), np.flatnonzero(~whole)),
+    ):
+        for code in codes:
+            # Every other step is half of a power of ten. These, and doubling, are exact.
+            y, step = (2 * x[rows], 2 * STEPS[code]) if code % 2 else (x[rows], STEPS[code])
+            up, down = step.as_integer_ratio()
+            fits = np.rint(y * float(down)) / float(down) == y if up == 1 else np.rint(y / up) * up == y
+            result[rows[fits]] = code
+            rows = rows[~fits]
     result[x == 0] = len(STEPS) + 1
     return result
 

@@ -128,7 +128,7 @@ class Batch:
                     score += own[0] * centred(self.codes[name], column, axis.bits)
             return between(axis.edges, score)
         if isinstance(axis, Scored):
-            return between(axis.edges, self._score(axis))
+            return self._scored(axis)
         if isinstance(axis, Distance):
             away = np.empty(self.rows, dtype=np.int64)
             for here, z in rows_about(self.codes, self.rows, self.omega, axis.columns, axis.bits, axis.about):
@@ -136,15 +136,19 @@ class Batch:
             return between(axis.edges, away)
         return column_cells(axis, self.codes[axis.column], self.omega[axis.column])
 
-    def _score(self, axis: Scored) -> np.ndarray:
-        """The sum of each row's scores: of a pack at once."""
+    def _scored(self, axis: Scored) -> np.ndarray:
+        """The cell of the sum of each row's scores: of a pack at once."""
         reach = sum(max(map(abs, row)) for row in axis.scores) + max(map(abs, axis.edges))
         kind = np.int32 if reach < 2**31 else np.int64
-        score = np.zeros(self.rows, dtype=kind)
-        for pack in self.packs(axis.attributes, SCORES):
-            own = [np.asarray(axis.scores[i], dtype=kind) for i in pack.members]
-            score += reduce(np.add.outer, own).ravel().take(pack.number)
-        return score
+        packs = self.packs(axis.attributes, SCORES)
+        scores = [
+            reduce(np.add.outer, [np.asarray(axis.scores[i], dtype=kind) for i in pack.members]).ravel()
+            for pack in packs
+        ]
+        if len(packs) == 1:
+            return between(axis.edges, scores[0]).astype(holding(axis_cells(axis))).take(packs[0].number)
+        each = (own.take(pack.number) for own, pack in zip(scores, packs, strict=True))
+        return between(axis.edges, reduce(np.add, each))
 
 
 def packed(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -18,7 +18,7 @@ from dpsynth_cli.domain import Column
 from dpsynth_cli.questions import Bins, Halves, Ints
 from dpsynth_cli.trusted.core.shapes import axis_cells
 
-TABLE = 2**16  # columns of up to this many codes are looked up in a table
+TABLE = 2**17  # columns of up to this many codes are looked up in a table
 WIDE = 2**21  # of up to this many, if their cells are so narrow that little else helps
 STEPS = 16  # edges of a bucket that are passed one by one
 FEW = 8  # edges that a number is compared with one by one
@@ -69,9 +69,9 @@ def between(edges: Sequence[int], score: np.ndarray) -> np.ndarray:
 def joined(parts: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
     """The number of each row's cell in a product of (cells, how many): row-major, the last fastest."""
     kind = holding(prod(size for _, size in parts))
-    number = parts[0][0].astype(kind, copy=False)
+    number = parts[0][0].astype(kind, copy=len(parts) > 1)
     for cell, size in parts[1:]:
-        number = number * kind.type(size)
+        number *= kind.type(size)
         number += cell.astype(kind, copy=False)
     return number
 
@@ -150,7 +150,7 @@ def _halved(u: np.ndarray, column: Column, bits: int) -> np.ndarray:
     return (u.astype(np.int64) << b) // column.size
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def _table(axis: Halves | Bins, column: Column) -> np.ndarray | None:
     """The cell of every code; None where that is the code itself."""
     u = np.arange(column.codes, dtype=np.int64)

@@ -75,9 +75,10 @@ class Passes:
         if self._memory:
             return self._engine.sum_over(self._memory, self._omega, questions)[0]
         # The first pass that reads every column is watched; of a small table the first that reads any is such
-        # a one. A watch may fail without a loss to the sums.
+        # a one, unless its codes will be others soon. A watch may fail without a loss to the sums.
         asked, every = set(columns_of(questions)), {column.name for column in self._scan.columns}
-        whole = asked == every or bool(asked and self._scan.size and self._scan.size <= MOST_BYTES)
+        small = bool(asked and self._scan.size and self._scan.size <= MOST_BYTES)
+        whole = asked == every or (small and not self._looking)
         sample, memory = Sample(self._sample_rows), Memory(self._omega)
         look, keep = BestEffort(sample.add), BestEffort(memory.keep)
         watched = self._engine.watches and whole and not self._watched
@@ -112,8 +113,13 @@ class Passes:
         """The columns by which rows of a unit are told apart: all, so that every question is about the same
         rows; while bounds or steps are looked for, in codes of their own, only those that are asked for."""
         names = columns_of(questions)
-        looking = any(column.octaves or column.rounding for column in self._omega)
-        return tuple(column for column in self._omega if not (looking and names) or column.name in names)
+        some = self._looking and names
+        return tuple(column for column in self._omega if not some or column.name in names)
+
+    @property
+    def _looking(self) -> bool:
+        """Whether bounds or steps are looked for, in codes of their own."""
+        return any(column.octaves or column.rounding for column in self._omega)
 
     def _truncated(self, units: Units, columns: tuple[Column, ...]) -> KeptUnits:
         """At most so many rows of each unit, by one pass. The sample, where every column is seen, is of all

@@ -7,15 +7,18 @@ One-hot products are counts (`tables.py`). Products of values are float64, in ch
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
-from dpsynth_cli.questions import CellSums, Gram, Ints, Moments
+from dpsynth_cli.questions import Cells, CellSums, Gram, Ints, Moments
 from dpsynth_cli.trusted.core.sensitivity import clip_bound, reach
 from dpsynth_cli.trusted.sums.batch import Batch
 from dpsynth_cli.trusted.sums.cells import clipped, joined
 from dpsynth_cli.trusted.sums.rows_about import rows_about
-from dpsynth_cli.trusted.sums.tables import PACK, added, pair_tables
+from dpsynth_cli.trusted.sums.tables import added
+
+PACK = 2**8 - 1  # cells of attributes that are counted together
 
 
 def moments(asked: Moments, batch: Batch) -> Ints:
@@ -46,9 +49,8 @@ def _moments(asked: Moments, batch: Batch) -> tuple[Ints, Ints]:
 
 
 def gram(asked: Gram, batch: Batch) -> Ints:
-    """The cross products of attributes, pair after pair."""
-    if asked.scores is None:
-        return _pair_tables(asked, batch)
+    """The sums of products of the attributes' scores, pair after pair."""
+    assert asked.scores is not None
     z = np.stack(
         [
             np.asarray(row, dtype=np.int64).take(batch.cells(axis))
@@ -64,11 +66,11 @@ def gram(asked: Gram, batch: Batch) -> Ints:
     return np.asarray(total[np.triu_indices(d, 1)])
 
 
-def _pair_tables(asked: Gram, batch: Batch) -> Ints:
-    d = len(asked.axes)
-    pairs = [(i, j) for i in range(d) for j in range(i, d) if i < j or asked.diagonal]
-    found = dict(pair_tables(asked.axes, pairs, batch))
-    return np.concatenate([found[pair].ravel() for pair in pairs]).astype(np.int64, copy=False)
+def pairs_of(asked: Gram) -> list[Cells]:
+    """The tables of pairs that a Gram without scores counts, each attribute's own among them if wanted."""
+    places = range(len(asked.axes))
+    pairs = combinations_with_replacement(places, 2) if asked.diagonal else combinations(places, 2)
+    return [Cells(tuple(asked.axes[at] for at in dict.fromkeys(pair))) for pair in pairs]
 
 
 def cell_sums(asked: CellSums, cells: np.ndarray, count: int, batch: Batch) -> Ints:

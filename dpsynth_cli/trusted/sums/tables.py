@@ -1,131 +1,140 @@
 """Counts of rows in many tables at once, and how far tables are from what was expected. Exact integers.
 
-Columns are packed (`batch.py`) and packs counted by twos or, for tables of three columns, by threes; what was
-counted of other columns is added up again.
+Tables with axes in common are counted together: rows are counted once in the product of all their axes, which
+has a bounded number of cells, and that is added up again for each table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
-from math import isqrt, prod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
 
 import numpy as np
 
-from dpsynth_cli.questions import Axis, Cells, Ints, Misfit
-from dpsynth_cli.trusted.core.shapes import cell_count
-from dpsynth_cli.trusted.sums.batch import Batch, Pack
+from dpsynth_cli.questions import Axis, Bins, Cells, Ints, Misfit
+from dpsynth_cli.trusted.core.shapes import axis_cells, cell_count
+from dpsynth_cli.trusted.sums.batch import Batch
 from dpsynth_cli.trusted.sums.cells import joined
 
-PACK = 2**8 - 1  # cells of a pack: two of them have fewer than 2^16
-THIRD = 40  # cells of a pack: three of them have fewer than 2^16
+MOST = 2**14  # cells of a count: they stay in the processor's cache;
+ROOM = 2**22  # and of all
 
-Pair = tuple[int, int]
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What a table's counts are added to: classes x cells, or all cells where classes have cells of their
+    own."""
+
+    cells: Cells | tuple[Cells, ...]
+    by: str | None
+    total: Ints
+
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of which it is the product, the class first; none if it is not."""
+        if not isinstance(self.cells, Cells) or self.cells.order is not None:
+            return ()
+        label = () if self.by is None else (Bins(self.by, tuple(range(len(self.total) + 1))),)
+        axes = (*label, *self.cells.axes)
+        return axes if len(set(axes)) == len(axes) else ()
+
+
+@dataclass
+class Together:
+    """Axes whose product is counted, and each table that is added up from it: its number, and the places of
+    its axes among these."""
+
+    axes: list[Axis]
+    cells: int
+    tables: list[tuple[int, list[int]]] = field(default_factory=list)
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+class Tables:
+    """Tables that are counted batch by batch. Their totals are complete after `finish`."""
+
+    def __init__(self, tables: Sequence[Counted]) -> None:
+        self._tables = tables
+        self._groups: list[Together] | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Add the counts of a batch of rows."""
+        if self._groups is None:  # a count costs as much as it has cells
+            most = min(MOST, ROOM // max(1, len(self._tables)), 2 ** (batch.rows.bit_length() - 1))
+            self._groups = together([table.axes() for table in self._tables], most)
+        for group in self._groups:
+            own = self._tables[group.tables[0][0]]
+            total = own.total
+            if len(group.tables) > 1:
+                sizes = [axis_cells(axis) for axis in group.axes]
+                number = joined([*zip(map(batch.cells, group.axes), sizes, strict=True)])
+                counts = np.bincount(number, minlength=group.cells).reshape(sizes)
+                group.counts = counts + group.counts if group.counts.size else counts
+            elif total.size == 1:
+                total += batch.rows
+            else:
+                count(total, batch.numbers(own.cells, own.by))
+
+    def finish(self) -> None:
+        """Add up what was counted together."""
+        for group in self._groups or ():
+            for at, places in group.tables if group.counts.size else ():
+                total = self._tables[at].total
+                total += added(group.counts, places).reshape(total.shape)
+            group.counts = np.zeros(0, np.int64)
+
+
+def together(tables: Sequence[tuple[Axis, ...]], most: int) -> list[Together]:
+    """Tables, by their axes, in groups whose axes have a product of at most so many cells. One that has more,
+    or has no axes, is alone.
+
+    Those of most cells come first. Each goes where all of its axes are, else where it adds least.
+    """
+    groups: list[Together] = []
+    homes: dict[Axis, set[int]] = {axis: set() for axes in tables for axis in axes}  # groups that have it
+    room: set[int] = set()  # groups that another axis may go to
+    size = {axis: axis_cells(axis) for axis in homes}
+    least = min(size.values(), default=0)
+    sizes = [prod(size[axis] for axis in axes) for axes in tables]
+    for at in sorted(range(len(tables)), key=lambda at: -sizes[at]):
+        axes = tables[at]
+        if not axes or sizes[at] > most:
+            groups.append(Together(list(axes), sizes[at], [(at, list(range(len(axes))))]))
+            continue
+        own = [homes[axis] for axis in axes]
+        found = own[0].intersection(*own)
+        if not found:
+            near = room.intersection(own[0].union(*own))
+            grown = {g: prod(size[axis] for axis in axes if g not in homes[axis]) for g in near}
+            found = {g for g in near if groups[g].cells * grown[g] <= most}
+            best = min(((grown[g], g) for g in found), default=(1, len(groups)))[1]
+        else:
+            best = min(found)
+        if best == len(groups):
+            groups.append(Together([], 1))
+        group = groups[best]
+        for axis in axes:
+            if best not in homes[axis]:
+                homes[axis].add(best)
+                group.axes.append(axis)
+                group.cells *= size[axis]
+        group.tables.append((at, [group.axes.index(axis) for axis in axes]))
+        (room.add if least * group.cells <= most else room.discard)(best)
+    return groups
 
 
 def count(total: Ints, cells: np.ndarray) -> None:
     """Add one to the cell of each row."""
-    if len(total) <= len(cells):
-        total += np.bincount(cells, minlength=len(total))
-    else:  # a count of its own would cost as much as it has cells
-        np.add.at(total, cells, 1)
+    if total.size > len(cells) and total.flags.c_contiguous:  # a count of its own costs as much as its cells
+        np.add.at(total.reshape(-1), cells, 1)
+    else:
+        total += np.bincount(cells, minlength=total.size).reshape(total.shape)
 
 
-def count_tables(total: Ints, tables: Sequence[Cells], batch: Batch) -> None:
-    """Add the counts of all tables, row-major, one after the other.
-
-    Tables of at most three axes are counted together with others; the rest, and any that has more cells than
-    there are rows, alone.
-    """
-    ends = list(accumulate(map(cell_count, tables)))
-    parts = [total[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    place: dict[Axis, int] = {}
-    together: dict[Pair, list[tuple[Ints, bool]]] = {}
-    triples: list[tuple[Cells, Ints]] = []
-    for table, part in zip(tables, parts, strict=True):
-        if len(set(table.axes)) == len(table.axes) == 3 and len(part) <= batch.rows:
-            triples.append((table, part))
-        elif len(set(table.axes)) == len(table.axes) in (1, 2) and len(part) <= batch.rows:
-            at = [place.setdefault(axis, len(place)) for axis in table.axes]
-            together.setdefault((min(at), max(at)), []).append((part, at[0] > at[-1]))
-        elif table.axes:
-            count(part, batch.path(table))
-        else:
-            part += batch.rows
-    for pair, counted in pair_tables(tuple(place), together, batch):
-        for part, turned in together[pair]:
-            part += (counted.T if turned else counted).ravel()
-    if triples:
-        count_triples(triples, batch)
-
-
-def count_triples(tables: Sequence[tuple[Cells, Ints]], batch: Batch) -> None:
-    """Add the counts of tables of three axes, those of the same packs together."""
-    axes = dict.fromkeys(axis for table, _ in tables for axis in table.axes)
-    place = {axis: at for at, axis in enumerate(axes)}
-    packs = batch.packs(tuple(axes), min(THIRD, round(batch.rows ** (1 / 3))))
-    home = {member: number for number, pack in enumerate(packs) for member in pack.members}
-    of_packs: dict[tuple[int, ...], list[tuple[Cells, Ints]]] = {}
-    for table, part in tables:
-        key = tuple(sorted({home[place[axis]] for axis in table.axes}))
-        of_packs.setdefault(key, []).append((table, part))
-    for key, wanted in of_packs.items():
-        own = [(packs[number].number, packs[number].cells) for number in key]
-        cells = prod(size for _, size in own)
-        if len(wanted) == 1 or cells > batch.rows:
-            for table, part in wanted:
-                count(part, batch.path(table))
-            continue
-        members = [member for number in key for member in packs[number].members]
-        whole = np.bincount(joined(own), minlength=cells)
-        whole = whole.reshape([size for number in key for size in packs[number].sizes])
-        inside = len(packs[key[0]].members)
-        halfway: dict[tuple[int, ...], Ints] = {}  # what is asked of the first pack, and all of the others
-        for table, part in wanted:
-            at = [members.index(place[axis]) for axis in table.axes]
-            first = tuple(sorted(axis for axis in at if axis < inside))
-            if first not in halfway:
-                halfway[first] = added(whole, (*first, *range(inside, whole.ndim)))
-            rest = [axis - inside + len(first) for axis in sorted(at) if axis >= inside]
-            found = added(halfway[first], (*range(len(first)), *rest))
-            part += found.transpose([sorted(at).index(axis) for axis in at]).ravel()
-
-
-def pair_tables(axes: tuple[Axis, ...], wanted: Iterable[Pair], batch: Batch) -> Iterator[tuple[Pair, Ints]]:
-    """The table of each wanted pair of places i < j among the axes; i = j is the axis's own histogram."""
-    packs = batch.packs(axes, min(PACK, isqrt(batch.rows)))  # a table costs as much as it has cells
-    home = {place: number for number, pack in enumerate(packs) for place in pack.members}
-    of_packs: dict[Pair, list[Pair]] = {}
-    for i, j in wanted:
-        of_packs.setdefault((min(home[i], home[j]), max(home[i], home[j])), []).append((i, j))
-    for (one, other), pairs in of_packs.items():
-        yield from _inside(packs[one], pairs) if one == other else _across(packs[one], packs[other], pairs)
-
-
-def _inside(pack: Pack, pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Ints]]:
-    """The tables of pairs whose columns are in one pack."""
-    whole = np.bincount(pack.number, minlength=pack.cells).reshape(pack.sizes)
-    for pair in pairs:
-        yield pair, added(whole, tuple(pack.members.index(place) for place in sorted(set(pair))))
-
-
-def _across(one: Pack, other: Pack, pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Ints]]:
-    """The tables of pairs with a column in each of two packs."""
-    number = joined([(one.number, one.cells), (other.number, other.cells)])
-    both = np.bincount(number, minlength=one.cells * other.cells).reshape(*one.sizes, other.cells)
-    halfway: dict[int, Ints] = {}  # one column of the first pack and all of the second
-    for i, j in pairs:
-        a, b = (i, j) if i in one.members else (j, i)
-        if a not in halfway:
-            own = added(both, (one.members.index(a), len(one.members)))
-            halfway[a] = own.reshape(-1, *other.sizes)
-        pair = added(halfway[a], (0, 1 + other.members.index(b)))
-        yield (i, j), pair if a == i else pair.T
-
-
-def added(table: Ints, axes: tuple[int, ...]) -> Ints:
-    """The table summed over all axes but these, which rise."""
-    return np.asarray(table.sum(axis=tuple(i for i in range(table.ndim) if i not in axes)))
+def added(table: Ints, axes: Sequence[int]) -> Ints:
+    """The table summed over all axes but these, in their order."""
+    return np.asarray(np.einsum(table, [*range(table.ndim)], [*axes]))
 
 
 def distances(asked: Misfit, tables: Ints) -> Ints:

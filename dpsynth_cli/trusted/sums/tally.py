@@ -27,10 +27,17 @@ from dpsynth_cli.questions import (
     UnitPairs,
     UnitSizes,
 )
-from dpsynth_cli.trusted.core.shapes import axis_cells, classes_of, finer_trees, lengths_of, summed_cells
+from dpsynth_cli.trusted.core.shapes import (
+    axis_cells,
+    cell_count,
+    classes_of,
+    finer_trees,
+    lengths_of,
+    summed_cells,
+)
 from dpsynth_cli.trusted.sums.batch import Batch, CodesByColumn, row_scores
-from dpsynth_cli.trusted.sums.products import cell_sums, gram, moments
-from dpsynth_cli.trusted.sums.tables import count, count_tables, distances
+from dpsynth_cli.trusted.sums.products import cell_sums, gram, moments, pairs_of
+from dpsynth_cli.trusted.sums.tables import Counted, Tables, distances
 
 PartialSums = tuple[int, list[Ints | None]]  # rows, and the sums of the questions that need one of their own
 
@@ -46,11 +53,18 @@ class Tally:
         self._finer = finer_trees(self.questions)
         self._sums: list[Ints | None] = []
         self._rows_of: dict[int, list[Ints]] = {}
+        counted: list[Counted] = []
+        self._others: list[int] = []  # questions that are more than counts
         for number, question in enumerate(self.questions):
             own = number not in self._finer and not isinstance(question.statistic, RowScores)
             self._sums.append(np.zeros(summed_cells(question, omega), dtype=np.int64) if own else None)
             if isinstance(question.statistic, RowScores):
                 self._rows_of[number] = []
+            elif own and (tables := self._tables_of(number)):
+                counted += tables
+            elif own:
+                self._others.append(number)
+        self._tables = Tables(counted)
 
     def add(self, codes: CodesByColumn, rows: int) -> None:
         """Add a batch of rows."""
@@ -58,15 +72,18 @@ class Tally:
         if rows == 0:
             return
         batch = Batch(codes, rows, self.omega)
-        for number, question in enumerate(self.questions):
-            if isinstance(question.statistic, RowScores):
-                self._rows_of[number].append(row_scores(question.statistic, batch).ravel())
-            elif number not in self._finer:
-                self._add(number, question, batch)
+        self._tables.add(batch)
+        for number in self._others:
+            self._add(number, self.questions[number], batch)
+        for number, scores in self._rows_of.items():
+            asked = self.questions[number].statistic
+            assert isinstance(asked, RowScores)
+            scores.append(row_scores(asked, batch).ravel())
 
     def partial(self) -> PartialSums:
         """Rows and sums so far (row scores and the tables of a misfit as they are): all that another machine
         needs to know. Raw data."""
+        self._tables.finish()
         found = list(self._sums)
         for number, scores in self._rows_of.items():
             found[number] = np.concatenate([np.zeros(0, np.int64), *scores])
@@ -84,6 +101,7 @@ class Tally:
 
     def sums(self) -> list[Ints]:
         """The exact answer to each question, blocks one after the other; row scores in any order of rows."""
+        self._tables.finish()
         answers: list[Ints] = []
         for number, question in enumerate(self.questions):
             if number in self._rows_of:
@@ -104,27 +122,40 @@ class Tally:
         return answers
 
     def _add(self, number: int, question: Question, batch: Batch) -> None:
-        total = self._sums[number]
+        total, asked = self._sums[number], question.statistic
         assert total is not None
+        if isinstance(asked, CellSums):
+            self._add_cell_sums(total, question, asked, batch)
+        elif isinstance(asked, Moments | Gram):
+            length = len(total) // classes_of(question, self.omega)
+            for k, part in batch.by_class(question.by):
+                own = moments(asked, part) if isinstance(asked, Moments) else gram(asked, part)
+                total[k * length : (k + 1) * length] += own
+
+    def _tables_of(self, number: int) -> list[Counted]:
+        """The tables that a question counts, each with its part of the sums; none of one that is no count."""
+        question, total = self.questions[number], self._sums[number]
+        assert total is not None
+        classes = classes_of(question, self.omega)
         match question.statistic:
-            case Total() | CellCounts(cells=Cells(axes=())) if question.by is None:
-                total += batch.rows
             case Total():
-                count(total, batch.numbers(Cells(()), question.by))
-            case CellCounts(cells=cells):
-                count(total, batch.numbers(cells, question.by))
-            case CellSums():
-                self._add_cell_sums(total, question, question.statistic, batch)
-            case Moments() | Gram():
-                length = len(total) // classes_of(question, self.omega)
-                for k, part in batch.by_class(question.by):
-                    asked = question.statistic
-                    own = moments(asked, part) if isinstance(asked, Moments) else gram(asked, part)
-                    total[k * length : (k + 1) * length] += own
+                tables: Sequence[Cells] = (Cells(()),)
+            case CellCounts(cells=tuple() as cells):
+                return [Counted(cells, question.by, total)]
+            case CellCounts(cells=Cells() as cells):
+                tables = (cells,)
             case Misfit(tables=tables):
-                length = len(total) // classes_of(question, self.omega)
-                for k, part in batch.by_class(question.by):
-                    count_tables(total[k * length : (k + 1) * length], tables, part)
+                pass
+            case Gram(scores=None) as asked:
+                tables = pairs_of(asked)
+            case _:
+                return []
+        ends = np.cumsum([0, *map(cell_count, tables)])
+        by_class = total.reshape(classes, -1)
+        return [
+            Counted(cells, question.by, by_class[:, start:end])
+            for cells, start, end in zip(tables, ends[:-1], ends[1:], strict=True)
+        ]
 
     def _add_cell_sums(self, total: Ints, question: Question, asked: CellSums, batch: Batch) -> None:
         widths = [axis_cells(axis) for axis in asked.attributes]

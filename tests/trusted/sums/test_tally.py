@@ -31,8 +31,10 @@ from dpsynth_cli.questions import (
 )
 from dpsynth_cli.trusted.core.checks import check_question
 from dpsynth_cli.trusted.core.shapes import cell_count, columns_of, lengths_of, tables_only
+from dpsynth_cli.trusted.sums import tables as counting
 from dpsynth_cli.trusted.sums.batch import Batch, cells_of, path_of
-from dpsynth_cli.trusted.sums.cells import centred, clipped, column_cells
+from dpsynth_cli.trusted.sums.cells import centred, clipped, column_cells, joined
+from dpsynth_cli.trusted.sums.tables import together
 from dpsynth_cli.trusted.sums.tally import Tally
 
 SMALL = Column("a", "integer", lower=0, upper=9, nullable=True)
@@ -508,7 +510,7 @@ def test_distances_follow_the_definition(question, rows):
 
 @pytest.mark.parametrize("by", [None, "k"])
 def test_of_many_rows_tables_are_counted_together_and_are_the_same(by):
-    """70 rows are too few for packs of several columns."""
+    """70 rows are too few to count several tables at once."""
     codes = some_rows(np.random.default_rng(5), 4000)
     tables = (*TABLES, *(Cells(some) for many in (2, 3) for some in permutations(AXES, many)))
     question = misfit(tables, by, most=400)
@@ -529,7 +531,7 @@ def test_of_many_rows_tables_are_counted_together_and_are_the_same(by):
 
 
 def test_triples_of_few_cells_are_not_counted_one_by_one(monkeypatch):
-    """Six columns of 3 or 4 cells: all 20 triples, in any order, from packs of two and three columns."""
+    """Six columns of 3 or 4 cells: all 20 triples, in any order, from one count."""
     axes = [
         Bins(name, edges)
         for name, edges in (("a", (0, 3, 10, 11)), ("a", (0, 5, 6, 11)), ("k", (0, 1, 2, 3)))
@@ -542,6 +544,39 @@ def test_triples_of_few_cells_are_not_counted_one_by_one(monkeypatch):
     tally = Tally([misfit(tuple(tables))], OMEGA)
     tally.add(codes, 5000)
     assert tally.partial()[1][0].tolist() == np.concatenate(alone).tolist()
+
+
+@given(st.lists(st.sets(st.integers(0, 7), max_size=4), max_size=40), st.integers(1, 300))
+@settings(max_examples=60, deadline=None)
+def test_every_table_is_in_one_count_that_has_its_axes_and_is_not_too_large(tables, most):
+    axes = [Bins(f"x{i}", tuple(range(i + 2))) for i in range(8)]
+    wanted = [tuple(axes[i] for i in own) for own in tables]
+    groups = together(wanted, most)
+    assert sorted(at for group in groups for at, _ in group.tables) == list(range(len(tables)))
+    for group in groups:
+        assert group.cells == cell_count(Cells(tuple(group.axes)))
+        assert group.cells <= most or len(group.tables) == 1
+        assert len(set(group.axes)) == len(group.axes)
+        for at, places in group.tables:
+            assert tuple(group.axes[place] for place in places) == wanted[at]
+
+
+def test_tables_of_several_questions_are_counted_at_once(monkeypatch):
+    """All pairs of three columns, a question each, and by class: one count of all four columns."""
+    axes = [Bins("a", (0, 3, 10, 11)), Bins("f", (0, 1, 2, 3)), Halves("x", 1)]
+    pairs = [Cells(pair) for pair in combinations(axes, 2)]
+    questions = [Question("links", CellCounts(pair), Fraction(1), "k") for pair in pairs]
+    questions += [Question("gram", Gram(tuple(axes)), Fraction(1), "k"), misfit(tuple(pairs), "k")]
+    codes = some_rows(np.random.default_rng(8), 3000)
+    due = [sums(codes, [question])[0].tolist() for question in questions]
+    counts = []
+    monkeypatch.setattr(counting, "joined", lambda parts: counts.append(parts) or joined(parts))
+    tally = Tally(questions, OMEGA)
+    for start in (0, 2048):  # what was given away between is not counted twice
+        tally.add({name: u[start : start + 2048] for name, u in codes.items()}, min(2048, 3000 - start))
+        tally.partial()
+    assert [own.tolist() for own in tally.sums()] == due
+    assert len(counts) == 2
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 9))
