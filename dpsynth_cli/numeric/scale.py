@@ -14,10 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsynth_cli.numeric.tails import quiet
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
-STANDS = 4  # standard deviations above noise
 HEIGHT = 2**24  # of the whole scale: as many halvings as anybody asks for
 
 
@@ -110,8 +111,8 @@ class Scale:
         return edges[:-1], np.diff(edges)
 
     def tails(self, bits: int, counts: Floats, sd: float) -> NDArray[np.bool_]:
-        """Which of the 2^bits cells are taken to be empty: on each side the outermost ones, as long as all of
-        them together have no more rows than noise of this standard deviation in each may be.
+        """Which of the 2^bits cells are taken to be empty: on each side of the focus the outermost ones, as
+        far as none of them, nor any together, stands above noise of this standard deviation in each.
 
         A few rows of noise a thousand times farther away than all others would move any mean.
         """
@@ -123,10 +124,7 @@ class Scale:
         below = np.flatnonzero((first + width <= begin) & (width > 0))
         above = np.flatnonzero((first >= end) & (first < self.size) & (width > 0))[::-1]
         for side in (below, above):
-            sums = np.cumsum(counts[side])
-            stands = sums >= STANDS * sd * np.sqrt(np.arange(1, len(side) + 1))
-            reached = int(np.argmax(stands)) if stands.any() else len(side)
-            empty[side[:reached]] = True
+            empty[side[: quiet(counts[side][::-1], sd)]] = True
         return empty
 
     def draw(self, cells: NDArray[np.integer[Any]], bits: int, rng: np.random.Generator) -> Ints:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, surely
 from dpsynth_cli.mechanisms.shared.oneway_plan import COARSE, ColumnPlan, count, plan_for, weight
+from dpsynth_cli.mechanisms.shared.ends import Ends
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck
@@ -161,16 +162,17 @@ def estimated(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
     depth = plan.levels[-1]
     (first, width), room = plan.scale.ranges(depth), plan.scale.room(depth)
     there = width > 0
-    together = np.sum(answers[0].blocks, axis=0)
-    empty = plan.scale.tails(plan.levels[0], together, answers[0].sd * math.sqrt(len(totals)))
-    room = np.where(np.repeat(empty, len(room) // len(empty)), 0.0, room)
+    together, sd = np.sum(answers[0].blocks, axis=0), answers[0].sd * math.sqrt(len(totals))
+    ends = Ends.of(plan.scale, plan.levels[0], together, sd)
+    room = np.where(ends.outside(depth), 0.0, room)
     masses = []
     for k, n in enumerate(totals):
         counts: list[Floats | None] = [None] * (depth + 1)
         variances = [0.0] * (depth + 1)
         for level, answer in zip(plan.levels, answers, strict=True):
             counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
-        masses.append(descend(n, *combined(counts, variances, room), room, posterior)[there])
+        masses.append(descend(n, *combined(counts, variances, room), room, posterior))
+    masses = [mass[there] for mass in ends.filled(masses, depth)]
     return _spread(plan.scale, Marginal(first[there], width[there], masses))
 
 
