@@ -33,7 +33,7 @@ def test_cells_that_stand_together_are_kept_and_none_beyond_them():
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("sd", [2.0, 10.0])
 def test_sums_and_rows_of_tails_are_about_right_on_average(law, sd):
-    """Sixteen even cells, and eleven beyond 97 % of the rows, each of which ends half an octave further out."""
+    """Sixteen even cells, and eleven beyond 97 % of the rows, each ending half an octave further."""
     rng, far, cells = np.random.default_rng(5), [], []
     for _ in range(60):
         x = LAWS[law](rng)

@@ -4,9 +4,9 @@ Bounds are public knowledge and may be far too wide: then all rows are in one of
 counts. So, for a small share, each column with many codes is first counted in 32 equal cells. If most rows
 are in few neighbouring ones, these are cut into 32 again, and so on. What is found is a `Scale`: cells are
 narrow in the focus and grow outside. A range that was found stays the focus unless the next one in it is
-much narrower: bounds that are as tight as that do well without one. No code is lost, but the cells far
-outside that together have no more rows than noise may be are taken to be empty (`Scale.tails`). A column
-whose rows are all over its bounds is asked once, and keeps its even scale.
+much narrower: bounds that are as tight as that do well without one. No code is lost; how many rows are in
+cells where they do not stand above noise is told by a law of tails (`ends.py`). A column whose rows are all
+over its bounds is asked once, and keeps its even scale.
 
 If most rows have one and the same code, such as a zero for nothing, the focus is where the others are, if
 these can be seen: the whole range is looked at once more, and the scale only remembers the code
@@ -42,7 +42,7 @@ SEEN, DOUBT = 0.75, 1.25  # of the rows are in the focus, by so many standard de
 # Where all rows are less than that over the noise: a focus that is missed costs most, one too many little.
 SHARP, GUESSED = 12, 0.55
 MAYBE, AGAIN = 0.6, 2  # of the rows in two cells: look again, so many times in all
-LOOSE = 8  # times wider than the next focus in it: a range that was found and is less wide stays the focus
+LOOSE = 4  # times wider than the next focus in it: a range that was found and is less wide stays the focus
 GAIN, MORE = 1.6, 3  # how much narrower a focus is than what is looked at; and for another look
 
 

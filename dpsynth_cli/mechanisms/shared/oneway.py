@@ -2,7 +2,8 @@
 
 A categorical column is one noisy histogram, projected on the simplex with the noisy total. A numeric column
 is counted in 16 cells and, where rows allow or its codes are few, in finer ones too: a tree, divided from the
-root down. Then the heavy cells are cut to single codes and counted once more, with a small share: a code that
+root down. At its two ends, where cells do not stand above noise, rows are as a law of tails that fits the
+counts has them (`ends.py`). Then the heavy cells are cut to single codes and counted once more, with a small share: a code that
 stands out, such as a zero that most rows have, keeps its count as a spike, and the rest of its cell is even
 over the other codes.
 
@@ -25,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.domain import Column, Domain
+from dpsynth_cli.mechanisms.shared.ends import Ends
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, surely
 from dpsynth_cli.mechanisms.shared.oneway_plan import COARSE, ColumnPlan, count, plan_for, weight
-from dpsynth_cli.mechanisms.shared.ends import Ends
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck

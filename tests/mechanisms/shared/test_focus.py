@@ -150,7 +150,7 @@ def test_rows_of_five_times_the_noise_are_looked_for(n, found):
     assert (not scale.plain, left < 1) == (found, found)
 
 
-@pytest.mark.parametrize(("part", "narrower"), [(4, False), (32, True)])
+@pytest.mark.parametrize(("part", "narrower"), [(2, False), (32, True)])
 def test_a_range_that_was_found_stays_the_focus_unless_the_next_is_much_narrower(part, narrower):
     """Rows are in a thousandth of the bounds, most of them in a part of that."""
     column, n, end = Column("x", "continuous", lower=0, upper=1), 10_000.0, GRID // 32**2
