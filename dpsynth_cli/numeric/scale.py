@@ -124,8 +124,16 @@ class Scale:
         below = np.flatnonzero((first + width <= begin) & (width > 0))
         above = np.flatnonzero((first >= end) & (first < self.size) & (width > 0))[::-1]
         for side in (below, above):
-            empty[side[: quiet(counts[side][::-1], sd)]] = True
+            far = self.far(bits)[side][::-1]
+            empty[side[: quiet(counts[side][::-1], sd, far)]] = True
         return empty
+
+    def far(self, bits: int) -> Floats:
+        """How far the outer end of each cell is from the focus, in widths of that; inside 0."""
+        first, width = self.ranges(bits)
+        begin, end = self.focus
+        away = np.maximum(np.maximum(begin - first, first + width - end), 0)
+        return np.asarray(away / max(1, end - begin))
 
     def draw(self, cells: NDArray[np.integer[Any]], bits: int, rng: np.random.Generator) -> Ints:
         """A code in each of these of the 2^bits cells."""

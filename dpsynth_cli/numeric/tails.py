@@ -20,7 +20,8 @@ from dpsynth_cli.numeric.exact import exp, log
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-STANDS, ALONE = 4.5, 2.5  # standard deviations: of a sum, and so much more of single cells: Laplace noise
+STANDS, ALONE = 3.0, 1.0  # standard deviations: of a sum, and so much more of single cells: Laplace noise
+RARER = 2.0  # so many more at most, however far out a cell is
 TAIL = 0.1  # of all rows: what is called a tail, if that is
 SEEN = 12.0  # times the noise of a cell
 SHAPES = np.arange(-15, 16, 2) / 20  # of the law; below 0 it has an end, at 0 it is exponential
@@ -28,20 +29,28 @@ NEAR = 0.2  # that is how far shapes usually are from 0
 WIDTHS = exp(np.arange(-15.0, 10.0) * (math.log(2) / 3))  # of the law, over that of the tail that is seen
 
 
-def quiet(counts: Floats, sd: float) -> int:
+def quiet(counts: Floats, sd: float, far: Floats | float = 1.0) -> int:
     """How many of the last cells are quiet: neither one of them nor neighbours together stand above noise of
     this standard deviation. All, if nothing does.
 
-    >>> quiet(np.array([90.0, 30.0, 2.0, 6.0, -1.0]), 1.0)
+    Noise that is taken for rows does the more harm the farther out it is. So it takes more to believe cells
+    that are so many times as `far` as most rows: as much as makes noise rarer by that, up to sixteen times.
+
+    >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0)
     1
+    >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0, np.array([1.0, 1, 2, 4, 8]))
+    3
     >>> quiet(np.array([90.0, 2.0, 3.0, 2.0, 3.0]), 1.0), quiet(np.zeros(3), 1.0)
     (0, 3)
     """
     reached = np.append(0.0, np.cumsum(counts[::-1]))
+    rarer = np.minimum(log(np.maximum(far, 1.0)) / math.sqrt(2), RARER)
+    rarer = np.broadcast_to(rarer, len(counts))[::-1]
     windows = [1 << i for i in range(len(counts).bit_length())]
     for end in range(1, len(counts) + 1):
         for w in windows:
-            if w <= end and reached[end] - reached[end - w] >= sd * (STANDS * math.sqrt(w) + ALONE):
+            height = STANDS * math.sqrt(w) + ALONE + float(rarer[end - w]) if w <= end else math.inf
+            if reached[end] - reached[end - w] >= sd * height:
                 return end - w
     return len(counts)
 

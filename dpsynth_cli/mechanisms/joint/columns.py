@@ -13,7 +13,7 @@ from dpsynth_cli.mechanisms.joint.characters import ask_signs, binary
 from dpsynth_cli.mechanisms.joint.frame import Frame, with_rules
 from dpsynth_cli.mechanisms.joint.ladder import ladder
 from dpsynth_cli.mechanisms.joint.repeated import ask_repeated
-from dpsynth_cli.mechanisms.shared.oneway import Marginal, ask_marginals
+from dpsynth_cli.mechanisms.shared.oneway import Marginal, marginals_and_more
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.histogram import alike
@@ -41,9 +41,10 @@ def ask_columns(
             own, share = divide(share, weights)
         else:
             own = share
-        marginals = ask_marginals(ask, omega, others, sizes, own)
-        if more:
-            marginals, spent = ask_repeated(ask, omega, marginals, more)
+        marginals, spent = marginals_and_more(ask, omega, others, sizes, own, more)
+        if more > spent:
+            marginals, again = ask_repeated(ask, omega, marginals, more - spent)
+            spent += again
         if omega.classes > 1:
             one = Question("columns", CellCounts(Cells(())), own / len(others), omega.strata)
             marginals = {name: _nearer(omega[name], each, ask.sd(one)) for name, each in marginals.items()}

@@ -31,7 +31,8 @@ class Ends:
     def of(cls, scale: Scale, bits: int, counts: Floats, sd: float) -> Ends:
         """By counts of all 2^bits cells; where nothing stands, every cell may have rows."""
         counts = np.where(scale.ranges(bits)[1] > 0, counts, 0.0)[: len(counts) >> scale.nullable]
-        low, high = quiet(counts[::-1], sd), len(counts) - quiet(counts, sd)
+        far = scale.far(bits)[: len(counts)]
+        low, high = quiet(counts[::-1], sd, far[::-1]), len(counts) - quiet(counts, sd, far)
         return cls(scale, bits, counts, sd, *((low, high) if low < high else (0, len(counts))))
 
     def outside(self, bits: int) -> NDArray[np.bool_]:

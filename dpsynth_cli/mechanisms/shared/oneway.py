@@ -3,9 +3,9 @@
 A categorical column is one noisy histogram, projected on the simplex with the noisy total. A numeric column
 is counted in 16 cells and, where rows allow or its codes are few, in finer ones too: a tree, divided from the
 root down. At its two ends, where cells do not stand above noise, rows are as a law of tails that fits the
-counts has them (`ends.py`). Then the heavy cells are cut to single codes and counted once more, with a small share: a code that
-stands out, such as a zero that most rows have, keeps its count as a spike, and the rest of its cell is even
-over the other codes.
+counts has them (`ends.py`). Then the heavy cells are cut to single codes and counted once more, with a small
+share, or more where one stands out (`suspects.py`): a code that stands out, such as a zero that most rows
+have, keeps its count as a spike, and the rest of its cell is even over the other codes.
 
 Where rows are few, a numeric column has fewer cells and no spikes. Of two cells only the difference is asked:
 it has half the variance of two counts, and their sum is known from the other columns. The differences of all
@@ -16,7 +16,7 @@ as noise could be what they differ by.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -30,6 +30,7 @@ from dpsynth_cli.mechanisms.shared.ends import Ends
 from dpsynth_cli.mechanisms.shared.focus import ask_scales, surely
 from dpsynth_cli.mechanisms.shared.oneway_plan import COARSE, ColumnPlan, count, plan_for, weight
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
+from dpsynth_cli.mechanisms.shared.suspects import share_to_see
 from dpsynth_cli.numeric.consistency import combined, descend, posterior
 from dpsynth_cli.numeric.decks import MOST_CARDS, Deck, deck
 from dpsynth_cli.numeric.histogram import best_total, nearer, on_simplex
@@ -98,6 +99,19 @@ def ask_marginals(
     depth: int | None = None,
 ) -> dict[str, Marginal]:
     """The marginals of columns, for one share, in two rounds. All masses of a class add up to its size."""
+    return marginals_and_more(ask, omega, columns, sizes, share, Fraction(0), depth)[0]
+
+
+def marginals_and_more(
+    ask: Ask,
+    omega: Domain,
+    columns: Sequence[Column],
+    sizes: Sizes,
+    share: Fraction,
+    more: Fraction,
+    depth: int | None = None,
+) -> tuple[dict[str, Marginal], Fraction]:
+    """The same, and what was spent of what may be spent `more` to see values that many rows have."""
     shares = divide(share, [weight(column) for column in columns])
     n = max(1.0, float(sizes.rows.sum()))
     scales, left = ask_scales(ask, "columns", columns, shares, surely(sizes))
@@ -119,20 +133,46 @@ def ask_marginals(
     totals = class_totals(omega, sizes, answers)
     if depth == 1:
         answers = [_nearer(answer, totals) for answer in answers]
-    counted, more = iter(answers), iter(np.transpose(upper))
+    counted, differ = iter(answers), iter(np.transpose(upper))
     marginals = {
-        plan.column.name: _halves(plan.column, next(more), totals)
+        plan.column.name: _halves(plan.column, next(differ), totals)
         if plan.signed
         else estimated(plan, [next(counted) for _ in plan.questions], totals)
         for plan in plans
     }
 
     # Spikes: single codes in heavy cells.
-    plans = [plan for plan in plans if plan.spikes]
+    plans, spent = _more_for_spikes(ask, omega, plans, marginals, more)
     looked = [spike_question(ask, omega, plan, marginals[plan.column.name]) for plan in plans]
     for plan, look, answer in zip(plans, looked, ask(looked) if looked else [], strict=True):
         marginals[plan.column.name], _ = with_spikes(marginals[plan.column.name], look, answer)
-    return marginals
+    return marginals, spent
+
+
+def _more_for_spikes(
+    ask: Ask, omega: Domain, plans: Sequence[ColumnPlan], marginals: Mapping[str, Marginal], more: Fraction
+) -> tuple[list[ColumnPlan], Fraction]:
+    """The plans in which single codes are counted, each with the share that it takes to see what stands out,
+    the least first; and what that is more than their own."""
+    wanted = []
+    for number, plan in enumerate(plans):
+        if plan.signed or not plan.levels or not plan.may_have_spikes:
+            continue
+        marginal, own = marginals[plan.column.name], plan.spikes or Fraction(0)
+        values = len(marginal.first) - plan.column.nullable
+        mass = np.sum(marginal.masses, axis=0)[:values]
+        sd = ask.sd(plan.questions[-1]) * math.sqrt(len(marginal.masses))
+
+        def noise(share: Fraction, column: Column = plan.column) -> float:
+            return math.sqrt(omega.classes) * ask.sd(count(omega, Halves(column.name, 1), share))
+
+        wanted.append((share_to_see(mass, marginal.width[:values], sd, noise, own, more), number))
+    spent, found = Fraction(0), {number: plan for number, plan in enumerate(plans) if plan.spikes}
+    for extra, number in sorted(wanted):
+        if extra and spent + extra <= more:
+            spent += extra
+            found[number] = replace(plans[number], spikes=(plans[number].spikes or Fraction(0)) + extra)
+    return [found[number] for number in sorted(found)], spent
 
 
 def room_for(ask: Ask, omega: Domain, sizes: Sizes, share: Fraction) -> int | None:

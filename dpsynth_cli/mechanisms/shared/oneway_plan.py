@@ -47,6 +47,11 @@ class ColumnPlan:
     spikes: Fraction | None = None
     signed: bool = False
 
+    @property
+    def may_have_spikes(self) -> bool:
+        """Whether codes are not counted one by one anyway."""
+        return bool(self.levels) and not (self.scale.plain and self.levels[-1] >= self.scale.bits)
+
 
 def plan_for(
     ask: Ask,
