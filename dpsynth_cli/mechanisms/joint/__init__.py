@@ -17,6 +17,7 @@ nothing, their counts (`whole.py`).
     characters   columns of two values                  steps, chain   one column given others
     survey       questions about tables                 rows        blocks of rows
     missing      values that are missing together       fused, feedback   how a block is drawn
+    enough       whether noise would hide all links
     cube         every combination in one model         cube_plan   what is asked for it
     residuals    what answers say of them               cube_rows   rows of it
     whole        every combination, counted
@@ -25,31 +26,29 @@ nothing, their counts (`whole.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
-
-import numpy as np
 
 from dpsynth_cli.domain import Domain
 from dpsynth_cli.mechanisms import marginals
 from dpsynth_cli.mechanisms.joint import choice, cube, whole
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.columns import ask_columns
+from dpsynth_cli.mechanisms.joint.enough import few_rows, in_words, rows_for_links, shows, weights_of
 from dpsynth_cli.mechanisms.joint.estimates import combined, independent
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope
 from dpsynth_cli.mechanisms.joint.missing import ask_missing
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.rows import drawing
-from dpsynth_cli.mechanisms.joint.survey import HOPELESS, Gap, Survey, gap_noise
+from dpsynth_cli.mechanisms.joint.survey import Gap, Survey
 from dpsynth_cli.mechanisms.registry import Mechanism
 from dpsynth_cli.mechanisms.shared.rules import Rules
-from dpsynth_cli.mechanisms.shared.sizes import Sizes, sizes_and_rest
+from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
 
-LOUD = 0.012  # noise of an average column, as a part of the rows, where shares are between few and many rows
 FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
 BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much
 MISSING = Fraction(1, 40)  # of the share of pairs, for which values are missing together
@@ -57,12 +56,6 @@ REPEATED = Fraction(1, 8)  # of the share of pairs, at most, for values that man
 CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
-
-FALLBACK = (
-    "At this epsilon and number of rows and columns, noise would hide which columns are linked: columns are "
-    "independent (within a class), as in marginals. A delta, fewer columns or more epsilon would help; with "
-    "few rows try mechanism.name: factor."
-)
 
 
 @dataclass(frozen=True)
@@ -84,11 +77,13 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     columns, misfit, links, pairs = divide(rest, list(weights.values()))
     looks = divide(misfit, [1, 1])
     d = len(omega.modelled)
+    enough = rows_for_links(ask, omega, rest, split)
     if not shows(ask, d * (d - 1) // 2, sizes, looks[0]):
         if not rules:
-            return marginals.independent(ask, omega, sizes, rest, notes=(FALLBACK,))
+            model = marginals.independent(ask, omega, sizes, rest, notes=(in_words(enough),))
+            return replace(model, facts=model.facts | {"links_from_rows": enough})
         alone, _ = ask_columns(ask, omega, sizes, rest, rules)
-        return _model(omega, Evidence(alone, []), rules, (FALLBACK,))
+        return _model(omega, Evidence(alone, []), rules, enough, (in_words(enough),))
 
     # Columns: a private marginal each, at several resolutions.
     frame, spent = ask_columns(ask, omega, sizes, columns, rules, REPEATED * pairs)
@@ -98,7 +93,7 @@ def run(ask: Ask, omega: Domain, params: Params, split: Mapping[str, float]) -> 
     one = Question("columns", CellCounts(Cells(())), columns / len(frame.ladders), omega.strata)
     known = Evidence(frame, [ask.sd(one) ** 2] * len(frame.ladders))
     by_class = explored(ask, omega, known, looks, links, pairs)
-    return _model(omega, known, rules, by_class=by_class)
+    return _model(omega, known, rules, enough, by_class=by_class)
 
 
 def explored(
@@ -145,27 +140,6 @@ def look_at_pairs(
     if choice.worth(pooled, together[0], share) > BY_CLASS * choice.worth(survey, by_class[0], share):
         return pooled, *together
     return survey, *by_class
-
-
-def few_rows(ask: Ask, omega: Domain, sizes: Sizes) -> float:
-    """From 0, many rows for the noise of an average column, to 1, few."""
-    d, n = len(omega.modelled), max(1.0, float(sizes.rows.sum()))
-    sd = ask.sd(Question("columns", CellCounts(Cells(())), Fraction(1, d), omega.strata))
-    cells = np.mean([min(column.codes, 24) for column in omega.modelled]) * omega.classes
-    loud = 0.4 * float(cells) * sd / n
-    return loud / (loud + LOUD)
-
-
-def weights_of(split: Mapping[str, float], few: float) -> dict[str, float]:
-    """Of columns, misfits, links and pairs: more for columns, and less for pairs, where rows are few."""
-    scale = {"columns": 1 + 4 * few, "misfit": 1 + 0.6 * few, "links": 1 - 0.3 * few, "pairs": 1 - 0.9 * few}
-    return {stage: split[stage] * scale[stage] for stage in scale}
-
-
-def shows(ask: Ask, pairs: int, sizes: Sizes, share: Fraction) -> bool:
-    """Whether the gaps of so many pairs would be told from noise."""
-    n = max(1.0, float(sizes.rows.sum()))
-    return pairs > 0 and gap_noise(ask, pairs, share, n) <= HOPELESS
 
 
 def pair_scopes(frame: Frame, given: Sequence[int] = ()) -> list[Scope]:
@@ -227,10 +201,15 @@ def _count(survey: Survey, known: Evidence, step: str, scopes: list[Scope], shar
 
 
 def _model(
-    omega: Domain, known: Evidence, rules: Rules, notes: tuple[str, ...] = (), by_class: bool = False
+    omega: Domain,
+    known: Evidence,
+    rules: Rules,
+    enough: int | None,
+    notes: tuple[str, ...] = (),
+    by_class: bool = False,
 ) -> Model:
     chain, _ = known.fit()
-    facts = facts_of(known, chain)
+    facts = facts_of(known, chain) | {"links_from_rows": enough}
     if omega.strata:
         facts["tables_by_class"] = by_class
     frame = known.frame

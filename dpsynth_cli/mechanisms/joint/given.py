@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.mechanisms.joint import FALLBACK, REPEATED, explored, facts_of, few_rows, shows, weights_of
+from dpsynth_cli.mechanisms.joint import REPEATED, explored, facts_of
 from dpsynth_cli.mechanisms.joint.columns import SCREENED, ask_columns
+from dpsynth_cli.mechanisms.joint.enough import FALLBACK, few_rows, shows, weights_of
 from dpsynth_cli.mechanisms.joint.frame import Frame, without_impossible
 from dpsynth_cli.mechanisms.joint.model import Evidence
 from dpsynth_cli.mechanisms.joint.siblings import (

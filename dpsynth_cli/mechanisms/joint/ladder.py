@@ -127,7 +127,7 @@ class Ladder:
 def ladder(column: Column, marginal: Marginal, finest: int, cuts: Sequence[int] = ()) -> Ladder:
     """The levels of a column whose finest has at most so many cells, if it is not nominal; `cuts` are codes
     at which a cell begins at every level."""
-    own = _tails(attribute(column, marginal, 2**20, cuts), finest, cuts)
+    own = _whole_tails(_tails(attribute(column, marginal, 2**20, cuts), finest, cuts), cuts)
     if column.categorical and column.codes > len(own.start):
         raise ValueError("categories are never joined in the finest cells")
     mass = np.sum([own.masses(k) for k in range(len(marginal.masses))], axis=0)
@@ -157,6 +157,18 @@ def _tails(own: Attribute, finest: int, cuts: Sequence[int]) -> Attribute:
         forced = np.union1d(forced, np.searchsorted(own.marginal.first[:values], inside))
     start = np.union1d(start, forced)
     return replace(own, start=np.append(start, values) if own.column.nullable else start)
+
+
+def _whole_tails(own: Attribute, cuts: Sequence[int]) -> Attribute:
+    """Each tail one cell with the last of those that stand above noise: counts of so few rows tell nothing of
+    where in it they are, and noise would move them far out."""
+    if own.marginal.stands is None:
+        return own
+    low, high = own.marginal.stands
+    first = own.marginal.first[own.start]
+    inside = (first > low) & (first < high)
+    kept = inside | (first == 0) | (first >= own.column.size) | np.isin(first, cuts)
+    return replace(own, start=own.start[kept])
 
 
 def spread(mass: Floats, width: Ints) -> Floats:

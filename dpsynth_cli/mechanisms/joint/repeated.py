@@ -79,5 +79,6 @@ def _joined(marginal: Marginal, spikes: NDArray[np.bool_], runs: Ints) -> tuple[
     starts[1:] |= spikes[1:] | spikes[:-1]
     at = np.flatnonzero(starts)
     masses = [np.add.reduceat(mass, at) for mass in marginal.masses]
-    joined = Marginal(marginal.first[at], np.add.reduceat(marginal.width, at), masses, marginal.counted)
+    width = np.add.reduceat(marginal.width, at)
+    joined = Marginal(marginal.first[at], width, masses, marginal.counted, marginal.stands)
     return joined, spikes[at]

@@ -113,7 +113,8 @@ def _cut(marginal: Marginal, cuts: Sequence[int]) -> Marginal:
     run = np.searchsorted(marginal.first, first, side="right") - 1
     width = np.diff(np.append(first, marginal.first[-1] + marginal.width[-1]))
     masses = [mass[run] * (width / marginal.width[run]) for mass in marginal.masses]
-    return Marginal(first, width, masses, marginal.first if marginal.counted is None else marginal.counted)
+    counted = marginal.first if marginal.counted is None else marginal.counted
+    return Marginal(first, width, masses, counted, marginal.stands)
 
 
 def joined(mass: Floats, most: int) -> Ints:

@@ -35,6 +35,12 @@ class Ends:
         low, high = quiet(counts[::-1], sd, far[::-1]), len(counts) - quiet(counts, sd, far)
         return cls(scale, bits, counts, sd, *((low, high) if low < high else (0, len(counts))))
 
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The codes of the cells that stand, from .. up to."""
+        edges = self.scale.edges(self.bits)
+        return edges[self.low], edges[self.high]
+
     def outside(self, bits: int) -> NDArray[np.bool_]:
         """Which of the 2^bits cells are beyond those that stand."""
         cell = np.arange(1 << bits) >> (bits - self.bits)

@@ -59,13 +59,15 @@ class Marginal:
     """One column's runs of codes, the same for all classes: first code, number of codes, masses by class.
 
     Runs may be pieces of longer ones whose masses are known better, being even inside: those begin at the
-    codes `counted`. None: all runs were counted.
+    codes `counted`. None: all runs were counted. Outside of the codes that stand above noise, from .. up to
+    `stands`, masses follow a law (`ends.py`). None: all do.
     """
 
     first: Ints
     width: Ints
     masses: list[Floats]
     counted: Ints | None = None
+    stands: tuple[int, int] | None = None
 
     def deck(
         self, k: int, rows: int, rng: np.random.Generator, runs: slice = slice(None), most: int = MOST_CARDS
@@ -214,7 +216,7 @@ def estimated(plan: ColumnPlan, answers: Sequence[Answer], totals: Floats) -> Ma
             counts[level], variances[level] = answer.blocks[k].astype(np.float64), answer.sd**2
         masses.append(descend(n, *combined(counts, variances, room), room, posterior))
     masses = [mass[there] for mass in ends.filled(masses, depth)]
-    return _spread(plan.scale, Marginal(first[there], width[there], masses))
+    return _spread(plan.scale, Marginal(first[there], width[there], masses, None, ends.codes))
 
 
 def _spread(scale: Scale, marginal: Marginal) -> Marginal:
@@ -222,7 +224,9 @@ def _spread(scale: Scale, marginal: Marginal) -> Marginal:
     if scale.plain:
         return marginal
     first, width, run, part = scale.cut(marginal.first, marginal.width)
-    return Marginal(first, width, [mass[run] * part for mass in marginal.masses], marginal.first)
+    return Marginal(
+        first, width, [mass[run] * part for mass in marginal.masses], marginal.first, marginal.stands
+    )
 
 
 def _halves(column: Column, more: Ints, totals: Floats) -> Marginal:
@@ -280,7 +284,7 @@ def with_spikes(marginal: Marginal, look: Question, answer: Answer) -> tuple[Mar
         for mass, count in zip(marginal.masses, counts, strict=True)
     ]
     counted = marginal.first if marginal.counted is None else marginal.counted
-    return Marginal(first, width, masses, counted), spike
+    return Marginal(first, width, masses, counted, marginal.stands), spike
 
 
 def _above(counts: Sequence[Floats], height: Floats) -> np.ndarray:

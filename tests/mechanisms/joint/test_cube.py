@@ -10,6 +10,7 @@ import pytest
 from dpsynth_cli.domain import Column, Domain
 from dpsynth_cli.mechanisms import joint
 from dpsynth_cli.mechanisms.joint import cube, cube_rows, whole
+from dpsynth_cli.mechanisms.joint.enough import FALLBACK
 from dpsynth_cli.mechanisms.joint.residuals import Known, association
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.relations.impossible import in_codes
@@ -152,7 +153,7 @@ def test_the_same_answers_and_seed_give_the_same_rows():
 
 def test_where_noise_hides_every_pair_nothing_is_asked_here():
     model, _, bill = release(mixed(60), Domain(MIXED, "replace_one"), 0.01)
-    assert model.notes == (joint.FALLBACK,)
+    assert [note.startswith(FALLBACK) for note in model.notes] == [True]
     assert {charge.question.step for charge in bill} <= {"n", "columns"}
 
 

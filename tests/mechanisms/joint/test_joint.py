@@ -10,6 +10,7 @@ import pytest
 from dpsynth_cli.domain import GRID, Column, Domain
 from dpsynth_cli.mechanisms import joint, marginals
 from dpsynth_cli.mechanisms.joint import rows
+from dpsynth_cli.mechanisms.joint.enough import FALLBACK
 from dpsynth_cli.relations.impossible import in_codes
 from tests.asking import asking, drawn
 from tests.mechanisms.plain_ask import PlainAsk
@@ -146,7 +147,7 @@ def test_what_rules_forbid_never_appears(strata, epsilon):
 def test_too_little_for_pairs_is_a_release_by_marginals_and_says_so():
     omega = Domain(ALL, strata="label", neighbours="replace_one")  # the number of rows has no noise
     model, _, bill = release(table(500), omega, 0.1)
-    assert model.notes == (joint.FALLBACK,)
+    assert [note.startswith(FALLBACK) for note in model.notes] == [True]
     assert {charge.question.step for charge in bill} == {"n", "total", "columns"}
     model, _, _ = release(table(12_000), omega, 1.0)
     assert model.notes == ()
@@ -319,3 +320,15 @@ def test_the_facts_say_what_was_counted():
     tables = [c for c in bill if c.question.step in ("links", "pairs", "triples")]
     assert len(counted) + model.facts["interactions"] == len(tables)
     assert sorted(model.facts["order"]) == sorted(c.name for c in ALL)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_how_many_rows_links_take_is_told_and_is_so(epsilon):
+    omega = Domain(ALL, "replace_one")
+    model, _, _ = release(table(40), omega, epsilon)
+    enough = model.facts["links_from_rows"]
+    assert f"from about {enough:,} rows on" in model.notes[0]
+    few, _, _ = release(table(int(enough * 0.93)), omega, epsilon)
+    many, _, _ = release(table(int(enough * 1.03)), omega, epsilon)
+    assert (len(few.notes), len(many.notes)) == (1, 0)
+    assert few.facts["links_from_rows"] == many.facts["links_from_rows"] == enough
