@@ -21,9 +21,11 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 STANDS, ALONE = 3.0, 1.0  # standard deviations: of a sum, and so much more of single cells: Laplace noise
-RARER = 2.0  # so many more at most, however far out a cell is
-TAIL = 0.1  # of all rows: what is called a tail, if that is
-SEEN = 12.0  # times the noise of a cell
+RARER = 2.5  # so many more at most, however far out a cell is
+SEEN, LEAST = (
+    20.0,
+    100.0,
+)  # rows that a tail has, which a law is fitted to: times the noise of a cell, and at all
 SHAPES = np.arange(-15, 16, 2) / 20  # of the law; below 0 it has an end, at 0 it is exponential
 NEAR = 0.2  # that is how far shapes usually are from 0
 WIDTHS = exp(np.arange(-15.0, 10.0) * (math.log(2) / 3))  # of the law, over that of the tail that is seen
@@ -34,7 +36,7 @@ def quiet(counts: Floats, sd: float, far: Floats | float = 1.0) -> int:
     this standard deviation. All, if nothing does.
 
     Noise that is taken for rows does the more harm the farther out it is. So it takes more to believe cells
-    that are so many times as `far` as most rows: as much as makes noise rarer by that, up to sixteen times.
+    that are so many times as `far` as most rows: as much as makes noise rarer by that, up to thirty times.
 
     >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0)
     1
@@ -62,8 +64,7 @@ def beyond(edges: Floats, counts: Floats, masses: Floats, sd: float, last: int, 
     stand.
     """
     below = np.cumsum(masses[:last][::-1])[::-1]
-    total = float(below[0])
-    enough = np.flatnonzero(below >= max(TAIL * total, SEEN * sd))
+    enough = np.flatnonzero(below >= max(LEAST, SEEN * sd))
     first = int(enough[-1]) if len(enough) else 0
     known, start = float(below[first]), float(edges[first])
     widths = (float(edges[last]) - start) * WIDTHS[:, None]

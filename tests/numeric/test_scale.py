@@ -67,7 +67,7 @@ def test_far_cells_that_together_are_no_more_than_noise_are_taken_to_be_empty():
     counts = np.where((first >= 2**20) & (first < 2**21), 100.0, 0.0)
     outside = (first + width <= 2**20) | (first >= 2**21)
     assert np.array_equal(scale.tails(5, counts, 1.0), outside & (width > 0))
-    counts[-3] = 5.0  # it takes six standard deviations, so far out; the two cells beyond it go
+    counts[-3] = 5.0  # it takes more standard deviations, so far out; the two cells beyond it go
     assert scale.tails(5, counts, 1.0)[-3:].tolist() == [True, True, True]
     counts[-3] = 7.0
     assert scale.tails(5, counts, 1.0)[-3:].tolist() == [False, True, True]

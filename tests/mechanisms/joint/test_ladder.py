@@ -108,3 +108,14 @@ def test_sums_of_counted_runs_stay_and_rows_inside_them_go_where_tables_have_the
     there = own.masses(level, after.masses[0])[0]
     assert there[0] > 450
     assert there[-1] > 450
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_a_tail_is_one_cell_with_the_last_that_stands(nullable):
+    column = Column("x", "integer", lower=0, upper=31, nullable=nullable)
+    mass = np.append(np.append([0.1] * 4, np.append([40.0] * 20, [0.2] * 8)), [9.0] * nullable)
+    width = np.ones(len(mass), np.int64)
+    own = ladder(column, Marginal(np.arange(len(mass)), width, [mass], None, (4, 24)), 512)
+    ends = [32] if nullable else []
+    assert own.codes_of(own.top).tolist() == [0, *range(5, 24), *ends]
+    assert np.isclose(own.finest.masses(0)[[0, 19]], [40.4, 41.6]).all()
