@@ -49,28 +49,40 @@ def command(
 
     Counts, shares and means that were measured are answered from the noisy counts and their exact noise. The
     rest comes from the released rows, weighted so that they have the measured counts; a relation that was
-    never measured has no interval.
+    never measured has no interval. A query that cannot be answered is reported, the others are answered, and
+    the exit code is 2.
     """
-    from dpsynth_cli.inference.query import answer
+    from dpsynth_cli.errors import UsageError
+    from dpsynth_cli.inference.query import answer_each
 
     with progress_bar(quiet or json) as progress:
-        answers = answer(Path(transcript), queries, where, level, population, seed, progress)
+        found = answer_each(Path(transcript), queries, where, level, population, seed, progress)
+    errors = [(text, one) for text, one in zip(queries, found, strict=True) if isinstance(one, UsageError)]
+    if len(errors) == len(found) and len({str(error) for _, error in errors}) == 1:
+        raise errors[0][1]  # one query, or all for the same reason, such as --where
+    said = [(text, one) for text, one in zip(queries, found, strict=True) if not isinstance(one, UsageError)]
+    queries, answers = [text for text, _ in said], [one for _, one in said]
     if json or format is Format.json:
-        typer.echo(json_text(_objects(queries, answers)))
+        several = len(found) > 1
+        unanswered = [{"query": text, "error": error.happened} for text, error in errors]
+        typer.echo(json_text(_objects(queries, answers, several) + unanswered))
     elif format is Format.csv:
-        _print_csv(queries, answers)
+        _print_csv(queries, answers, len(found) > 1)
     else:
         for text, rows in zip(queries, answers, strict=True):
             typer.echo(text)
             _print(rows)
+    for _, error in errors:
+        typer.echo(f"Error: {error.happened} {error.next_step}".rstrip(), err=True)
+    if errors:
+        typer.echo(f"{len(errors)} of {len(found)} queries have no answer.", err=True)
+        raise typer.Exit(UsageError.exit_code)
 
 
-def _objects(queries: list[str], answers: list[list[Answered]]) -> list[dict[str, Any]]:
+def _objects(queries: list[str], answers: list[list[Answered]], several: bool) -> list[dict[str, Any]]:
     """One for each number; which query it answers, where there are several."""
     said = zip(queries, answers, strict=True)
-    return [
-        ({"query": text} if len(queries) > 1 else {}) | one.as_json() for text, rows in said for one in rows
-    ]
+    return [({"query": text} if several else {}) | one.as_json() for text, rows in said for one in rows]
 
 
 def json_text(objects: list[dict[str, Any]]) -> str:
@@ -99,13 +111,13 @@ def _numbers(one: Answered) -> list[str]:
     return ["" if value is None or value != value else f"{value:.6g}" for value in ends]
 
 
-def _print_csv(queries: list[str], answers: list[list[Answered]]) -> None:
+def _print_csv(queries: list[str], answers: list[list[Answered]], several: bool) -> None:
     """One table of all queries; columns that a query does not have are empty. Several have `query` first."""
     import csv
     import sys
 
     fields = ("estimate", "low", "high", "from", "note")
-    objects = _objects(queries, answers)
+    objects = _objects(queries, answers, several)
     keys = [name for name in dict.fromkeys(name for one in objects for name in one) if name not in fields]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow([*keys, *fields])

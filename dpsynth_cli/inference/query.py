@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from dpsynth_cli.release.replay import replay
 from dpsynth_cli.release.stream.snapshot import measured
 from dpsynth_cli.release.synthesis import Outcome, rows_of
 from dpsynth_cli.spec.spec import Spec
+
+T = TypeVar("T")
 
 CUT = "the condition takes parts of cells: anything from none to all of their rows"
 NARROW = "no interval: the condition takes parts of cells, and which of their rows was not counted"
@@ -191,6 +194,35 @@ def published(path: Path, seed: int = 0, progress: Progress = no_progress) -> Pu
     return Published(spec, outcome, told, transcript.header["sampling_seed"], seed)
 
 
+def answer_each(
+    path: Path,
+    queries: Sequence[str],
+    where: str | None = None,
+    level: float = 0.95,
+    population: bool = False,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> list[list[Answered] | UsageError]:
+    """Queries about a release, from its transcript alone; what is wrong with those that have no answer."""
+    if not 0 < level < 1:
+        raise UsageError(f"--level is {level}; it must be between 0 and 1.", "")
+    parsed = [_or_error(partial(parse_query, text, where)) for text in queries]
+    if all(isinstance(one, UsageError) for one in parsed):
+        return [one for one in parsed if isinstance(one, UsageError)]
+    release = published(path, seed, progress)
+    return [
+        one if isinstance(one, UsageError) else _or_error(partial(release.answer, one, level, population))
+        for one in parsed
+    ]
+
+
+def _or_error(found: Callable[[], T]) -> T | UsageError:
+    try:
+        return found()
+    except UsageError as error:
+        return error
+
+
 def answer(
     path: Path,
     queries: Sequence[str],
@@ -200,9 +232,10 @@ def answer(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[list[Answered]]:
-    """Queries about a release, from its transcript alone."""
-    if not 0 < level < 1:
-        raise UsageError(f"--level is {level}; it must be between 0 and 1.", "")
-    parsed = [parse_query(text, where) for text in queries]
-    release = published(path, seed, progress)
-    return [release.answer(query, level, population) for query in parsed]
+    """The same, of queries that all have an answer."""
+    answers: list[list[Answered]] = []
+    for one in answer_each(path, queries, where, level, population, seed, progress):
+        if isinstance(one, UsageError):
+            raise one
+        answers.append(one)
+    return answers

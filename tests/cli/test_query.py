@@ -55,6 +55,28 @@ def test_where_level_and_population_change_what_they_say(dpsynth, transcript):
     assert older[0]["estimate"] >= 50
 
 
+def test_a_query_that_has_no_answer_leaves_the_others_theirs(dpsynth, transcript):
+    wrong = ("mean(nothing)", "count(", "mean(age)")
+    ended = dpsynth("query", transcript, "count()", *wrong)
+    assert ended.code == 2
+    assert [line for line in ended.out.splitlines() if line in ("count()", *wrong)] == [
+        "count()",
+        "mean(age)",
+    ]
+    assert "nothing" in ended.err
+    assert "2 of 4 queries have no answer." in ended.err
+    rows = json.loads(dpsynth("query", transcript, "count()", *wrong, "--json").out)
+    assert [(row["query"], "error" in row) for row in rows] == [
+        ("count()", False),
+        ("mean(age)", False),
+        ("mean(nothing)", True),
+        ("count(", True),
+    ]
+    one = dpsynth("query", transcript, "count()", "mean(age)", "--where", "nothing > 1")
+    assert one.code == 2
+    assert one.err.count("Error:") == 1
+
+
 def test_several_queries_are_told_apart(dpsynth, transcript):
     rows = json.loads(dpsynth("query", transcript, "count()", "corr(age, score)", "--json").out)
     assert [row["query"] for row in rows] == ["count()", "corr(age, score)"]
