@@ -19,7 +19,8 @@ from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.numeric.tilting import tilted
 from dpsynth_cli.questions import Floats
 
-RAKES = 12  # passes of proportional fitting to the sums of a table's columns
+RAKES = 12  # passes of proportional fitting to the sums of a table's columns, at most;
+REACHED = 1e-4  # rows: all sums are as near as that, and it ends
 EMPTY = 0.01  # rows; less is none
 APART = 5  # cells, missing among them: a number that may be missing and has no more is all one neighbourhood
 
@@ -224,14 +225,18 @@ def raked(table: Floats, even: Floats, sums: Sequence[Floats]) -> Floats:
     """
     axes = range(1, table.ndim)
     for turn in range(RAKES):
+        far = 0.0
         for at, own in enumerate(sums, start=1):
             along = [len(own), *[own.shape[1] if a == at else 1 for a in axes]]
             there = table.sum(axis=tuple(a for a in axes if a != at))
             if not turn and (lost := (there <= 1e-9) & (own > 0)).any():
                 table = np.where(lost.reshape(along), even, table)
                 there = table.sum(axis=tuple(a for a in axes if a != at))
+            far = max(far, float(np.abs(own - there).max(initial=0.0)))
             scale = np.divide(own, there, out=np.zeros_like(there), where=there > 0)
             table = table * scale.reshape(along)
+        if far <= REACHED:
+            break
     return np.asarray(np.round(table, 6))
 
 

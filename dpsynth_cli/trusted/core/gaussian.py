@@ -39,6 +39,7 @@ _PI = Decimal(
 _ROOT_2_PI = _C.sqrt(_C.multiply(2, _PI))
 
 
+@lru_cache(maxsize=1024, typed=True)
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     """The least epsilon of 12 decimals, above 0, such that rho implies (epsilon, delta).
 
