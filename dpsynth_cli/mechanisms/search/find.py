@@ -72,13 +72,11 @@ def find(
 
 def _rounded(ask: Ask, declare: Declare, found: Found, columns: Sequence[Column]) -> Found:
     """The same with the steps of these columns."""
-    declare(_with(found.domain, [steps.asked_for(column) for column in columns]))
-    questions = [
-        Question(STEP, CellCounts(Cells((Bins(column.name, tuple(range(column.codes + 1))),))), own)
-        for column, own in zip(
-            map(steps.asked_for, columns), divide(steps.SHARE, [1.0] * len(columns)), strict=True
-        )
-    ]
+    asked = [steps.asked_for(column) for column in columns]
+    declare(_with(found.domain, asked))
+    share = steps.share_for(lambda share: ask.sd(_every_code(asked[0], share / len(asked))))
+    shares = divide(share, [1.0] * len(asked))
+    questions = [_every_code(column, own) for column, own in zip(asked, shares, strict=True)]
     answers = zip(columns, ask(questions), strict=True)
     after = [steps.rounded(column, answer) for column, answer in answers]
     domain = _with(found.domain, after)
@@ -88,6 +86,10 @@ def _rounded(ask: Ask, declare: Declare, found: Found, columns: Sequence[Column]
     return replace(
         found, domain=domain, spent=spent, facts=found.facts | {"share": str(spent), "steps": seen}
     )
+
+
+def _every_code(column: Column, share: Fraction) -> Question:
+    return Question(STEP, CellCounts(Cells((Bins(column.name, tuple(range(column.codes + 1))),))), share)
 
 
 def _with(domain: Domain, columns: Sequence[Column]) -> Domain:

@@ -9,6 +9,7 @@ moves them by half a step.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,10 +19,14 @@ from dpsynth_cli.domain import STEPS, Column, exact
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.questions import Answer
 
-SHARE = Fraction(1, 50)  # of the budget, for all columns together
+SHARE = Fraction(1, 50)  # of the budget, for all columns together;
+MORE = tuple(
+    Fraction(1, part) for part in (40, 30, 25, 20, 16)
+)  # or the least of these, if that shows steps of
+FEW_ROWS = 2_200  # rows, some of which are round by chance: how many there are is not known yet
 RARE = 0.005  # of the rows: so many may be rounded
 CHANCE = 0.02  # that noise is taken for rows of a step
-SEEN = 10.0  # times what noise may be: fewer rows show nothing
+SEEN = 5.0  # times what noise may be: fewer rows show nothing
 FEW = 64  # whole numbers that are not worth a look
 MOST = 2**24  # values; a column of more is as good as continuous
 
@@ -36,6 +41,14 @@ def roundable(column: Column) -> bool:
         and column.scale == "linear"
         and column.upper > column.lower
     )
+
+
+def share_for(sd: Callable[[Fraction], float]) -> Fraction:
+    """What to spend, by the noise that the counts of a column have for it (Laplace noise, the longest)."""
+    for share in (SHARE, *MORE):
+        if SEEN * reach("discrete_laplace", sd(share), len(STEPS) + 1, CHANCE) <= FEW_ROWS:
+            return share
+    return SHARE
 
 
 def asked_for(column: Column) -> Column:
@@ -56,7 +69,7 @@ def rounded(column: Column, answer: Answer) -> Column:
     counts = answer.values[: len(STEPS) + 1].astype(np.float64)
     total, reached = float(counts.sum()), reach(answer.noise, answer.sd, len(counts), CHANCE)
     there = np.flatnonzero(counts > max(reached, RARE * total))
-    if total < SEEN * reached or not len(there) or there[-1] == len(STEPS):
+    if float(counts[there].sum()) < SEEN * reached or not len(there) or there[-1] == len(STEPS):
         return column
     step = STEPS[there[-1]]
     first, last = math.ceil(exact(column.lower) / step), math.floor(exact(column.upper) / step)

@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth_cli.domain import STEPS, Column, Domain
 from dpsynth_cli.mechanisms.search.find import find
-from dpsynth_cli.mechanisms.search.steps import SHARE, roundable, rounded
+from dpsynth_cli.mechanisms.search.steps import MORE, SHARE, roundable, rounded
 from dpsynth_cli.questions import Answer
 from dpsynth_cli.trusted.core.accountant import Accountant
 from dpsynth_cli.trusted.core.bill import Bill
@@ -108,3 +108,18 @@ def test_a_rare_finer_value_is_rounded_and_a_step_wider_than_the_bounds_is_none(
     counts[0] = 1000
     zeros = Column("x", "continuous", lower=-1.0, upper=9.0)
     assert rounded(zeros, Answer(counts, (24,), "none", 1.0)) == zeros
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(3, None), (200, SHARE), (0.3, SHARE)])
+def test_more_is_spent_where_that_shows_the_steps_of_three_thousand_rows(epsilon, share):
+    names = [f"x{i}" for i in range(8)]
+    columns = tuple(Column(name, "continuous", lower=0.0, upper=400.0) for name in names)
+    values = {name: np.round(RNG.gamma(2, 20, 3_000), 2) for name in names}
+    made, _, bill = found(values, Domain(columns), epsilon)
+    assert made.spent == sum(charge.question.share for charge in bill.charges)
+    if share is None:
+        assert SHARE < made.spent <= MORE[-1]
+    else:
+        assert made.spent == share
+    cents = sum(column.step == Fraction(1, 100) for column in made.domain)
+    assert cents >= 7 if epsilon >= 3 else cents == 0
