@@ -72,9 +72,10 @@ def command(
     are those that one of them was asked: a mechanism may choose others.
 
     If the input and the ledger are there, column names are compared with its header (no row is read), and the
-    cost with what is left.
+    cost with what is left. The exit code is that of the release: 5 if it would refuse the file, 3 the budget.
     """
     from dpsynth_cli.cli.predictions import predicted
+    from dpsynth_cli.errors import BudgetError, FileError
     from dpsynth_cli.release.documents.guarantee import guarantee
     from dpsynth_cli.release.documents.junk import unlisted_notes
     from dpsynth_cli.release.documents.relations import in_words
@@ -137,6 +138,9 @@ def command(
         print_json(report)
     else:
         _show(wanted, report)
+    for what, code in (("header", FileError.exit_code), ("ledger", BudgetError.exit_code)):
+        if report[what]["fits"] is False:
+            raise typer.Exit(code)  # as a release would
 
 
 def _compared(spec: Spec, option: str | None) -> dict[str, Any]:

@@ -75,16 +75,17 @@ def test_check_compares_the_header_and_the_budget(dpsynth, people, tmp_path):
     assert "has all declared columns." in out
     assert "ledger: there is no ledger" in out
     dpsynth("budget", "grant", "people", "0.5")
-    found = dpsynth("check", spec, "--json").json
-    assert found["ledger"]["fits"] is False
-    assert "people has 0.5 left" in found["ledger"]["says"]
+    ran = dpsynth("check", spec, "--json")
+    assert (ran.code, ran.json["ledger"]["fits"]) == (3, False)
+    assert "people has 0.5 left" in ran.json["ledger"]["says"]
     dpsynth("budget", "grant", "people", "0.5")
     assert "people has enough left for it" in words(dpsynth("check", spec).out)
     text = (tmp_path / "people.csv").read_text()
     (tmp_path / "people.csv").write_text(text.replace("score", "Score", 1))
-    out = words(dpsynth("check", spec).out)
-    assert "header: a release would be refused:" in out
-    assert "score" in out
+    ran = dpsynth("check", spec)
+    assert "header: a release would be refused:" in words(ran.out)
+    assert "score" in words(ran.out)
+    assert ran.code == dpsynth("release", spec).code == 5
     (tmp_path / "people.csv").unlink()
     assert "not compared: the input is not there." in words(dpsynth("check", spec).out)
     assert [entry.kind for entry in Ledger(tmp_path / "ledger.sqlite").log()] == ["grant", "grant"]
