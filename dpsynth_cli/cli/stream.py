@@ -55,12 +55,15 @@ def init(
     """
     from dpsynth_cli.release.stream import stream
 
-    now, charged = stream.init(loaded(spec, set_, None, None, None), _book(ledger), start_over)
+    wanted = loaded(spec, set_, None, None, None)
+    now, charged = stream.init(wanted, _book(ledger), start_over)
     if json:
         print_json(dataclasses.asdict(now) | {"charged": charged})
     elif not quiet:
         said = "started and charged, once for its whole life" if charged else "goes on: it was charged before"
-        typer.echo(f"The stream {now.name} (data set {now.dataset}) {said}.")
+        spent = f"epsilon = {float(wanted.privacy.epsilon):.6g}" if charged and wanted.privacy.epsilon else ""
+        spent += f", delta = {float(wanted.privacy.delta):.6g}" if spent and wanted.privacy.delta else ""
+        typer.echo(f"The stream {now.name} (data set {now.dataset}) {said}{': ' if spent else ''}{spent}.")
         typer.echo(f"  its state, as sensitive as the data: {now.state_file}")
 
 

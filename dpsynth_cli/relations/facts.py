@@ -198,6 +198,11 @@ def _comparison(operator: str, left: Facts, right: Facts, at: int) -> Facts:
         hint = ""
         if kinds == {"text", "integer"} or kinds == {"text", "continuous"}:
             hint = "; a label that writes a number is one as number(column)"
+        if kinds == {"text", "boolean"}:
+            hint = (
+                "; a boolean column is a condition by itself, whatever is written for true: its name, or not "
+            )
+            hint += "its name"
         problem = f"{left.in_words} and {right.in_words} cannot be compared{hint}"
         raise NotAnExpression(at, problem)
     if left.kind == "text":

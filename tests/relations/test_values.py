@@ -152,6 +152,8 @@ def test_a_number_beyond_1e300_is_missing():
         ("sex < 'M'", "at character 5: only categories of an ordinal column have an order; use == or !="),
         ("grade == 1", "at character 7: a text and a whole number cannot be compared; a label that writes a "
                        "number is one as number(column)"),
+        ("yes == 'ja'", "at character 5: true or false and a text cannot be compared; a boolean column is a "
+                        "condition by itself, whatever is written for true: its name, or not its name"),
         ("a == missing", "at character 6: nothing equals missing; write `is missing`"),
         ("born < '1970'", 'at character 8: a date is compared with one such as "2026-03-01"'),
         ("seen < 'x'", 'at character 8: a time is compared with one such as "2026-03-01 12:30:00"'),

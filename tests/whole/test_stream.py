@@ -127,6 +127,16 @@ def test_every_kind_of_stream_is_charged_once_and_its_snapshots_verify(dpsynth, 
     assert exact.get(True, now["snapshot"]["rows"]) == now["snapshot"]["rows"]
 
 
+def test_the_first_init_says_what_it_spent_and_the_second_that_it_spent_nothing(dpsynth, visits):
+    visits("0.5", delta="1e-6")
+    assert (
+        "once for its whole life: epsilon = 0.5, delta = 1e-06." in dpsynth("stream", "init", "spec.yaml").out
+    )
+    again = dpsynth("stream", "init", "spec.yaml").out
+    assert "it was charged before." in again
+    assert "epsilon" not in again
+
+
 def test_snapshots_have_every_batch_once(dpsynth, visits, tmp_path):
     """With an epsilon that makes no noise, a snapshot has exactly the rows that were pushed."""
     visits("100000")
