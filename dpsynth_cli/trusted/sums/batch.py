@@ -30,6 +30,7 @@ from dpsynth_cli.trusted.sums.rows_about import rows_about
 
 CodesByColumn = Mapping[str, np.ndarray]
 SCORES = 2**12 - 1  # cells of a pack whose scores are looked up
+MEMBERS = 24  # of a pack, some of one cell: an array has at most 64 axes, and a sum over some of them 52
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,7 @@ class Batch:
 
 
 def packed(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Places in groups whose sizes have a product of at most `most`, the largest first.
+    """Places in groups of a few whose sizes have a product of at most `most`, the largest first.
 
     >>> packed([2, 9, 3, 5], 10)
     [(1,), (0, 3), (2,)]
@@ -160,7 +161,7 @@ def packed(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
     groups: list[tuple[int, list[int]]] = []
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         for at, (cells, members) in enumerate(groups):
-            if cells * sizes[i] <= most:
+            if cells * sizes[i] <= most and len(members) < MEMBERS:
                 groups[at] = (cells * sizes[i], sorted([*members, i]))
                 break
         else:

@@ -32,11 +32,12 @@ class Counted:
     total: Ints
 
     def axes(self) -> tuple[Axis, ...]:
-        """The axes of which it is the product, the class first; none if it is not."""
+        """The axes of which it is the product, the class first; none if it is not. Those of one cell change
+        no number of a cell, and there may be more of them than an array may have axes."""
         if not isinstance(self.cells, Cells) or self.cells.order is not None:
             return ()
         label = () if self.by is None else (Bins(self.by, tuple(range(len(self.total) + 1))),)
-        axes = (*label, *self.cells.axes)
+        axes = tuple(axis for axis in (*label, *self.cells.axes) if axis_cells(axis) > 1)
         return axes if len(set(axes)) == len(axes) else ()
 
 

@@ -546,6 +546,25 @@ def test_triples_of_few_cells_are_not_counted_one_by_one(monkeypatch):
     assert tally.partial()[1][0].tolist() == np.concatenate(alone).tolist()
 
 
+def test_there_may_be_any_number_of_axes_of_one_cell():
+    """Arrays have at most 64 axes, and these would fit into any count."""
+    omega = Domain((KIND, *(Column(f"c{i}", "nominal", categories=("one",)) for i in range(70))))
+    axes = tuple(Bins(column.name, tuple(range(column.codes + 1))) for column in omega)
+    scored = Cells((Scored(axes, ((0, 1, 2), *((1,) for _ in range(70))), (0, 71, 72, 99)),))
+    asked = [Gram(axes, diagonal=True), CellSums(Cells(axes[:1]), axes), CellCounts(scored)]
+    asked += [CellCounts(Cells(axes)), CellCounts(Cells(axes[::-1]))]
+    questions = [Question("q", statistic, Fraction(1)) for statistic in asked]
+    tally = Tally(questions, omega)
+    for question in questions:
+        check_question(question, omega)
+    codes = {column.name: np.zeros(9, np.int32) for column in omega} | {"k": np.repeat([0, 1, 2], [2, 3, 4])}
+    tally.add(codes, 9)
+    gram, cell_sums, *tables = tally.sums()
+    assert gram.tolist() == [2, 3, 4] * 71 + [9] * (70 * 71 // 2)
+    assert cell_sums.tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 4, *[2, 3, 4] * 70]
+    assert [table.tolist() for table in tables] == [[2, 3, 4]] * 3
+
+
 @given(st.lists(st.sets(st.integers(0, 7), max_size=4), max_size=40), st.integers(1, 300))
 @settings(max_examples=60, deadline=None)
 def test_every_table_is_in_one_count_that_has_its_axes_and_is_not_too_large(tables, most):
