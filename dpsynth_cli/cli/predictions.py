@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 FAMILY = "family"
 WIDE = 20  # columns from which another mechanism is simulated with --compare only: it may take minutes
+LINKS_NEAR = 10  # times what links take: fewer rows than that, and it is said how many they take
 BRIEF, LONG = 0.5, 60.0  # processor seconds after which no further table is begun for a mechanism
 
 
@@ -45,6 +46,13 @@ def predicted(
     if not (n or like or spec.domain.rows_hint or spec.rows):
         notes.append(
             f"{rows:,} rows are imagined, and errors depend on that: say how many, --n or rows_hint."
+        )
+    enough = example.model.facts.get("links_from_rows")
+    if enough and rows / LINKS_NEAR < enough <= rows:
+        notes.append(
+            f"links between columns are looked for from about {enough:,} rows on"
+            f"{'' if spec.privacy.neighbours == 'replace_one' else ', by their noisy number'}; with fewer, "
+            "columns are independent (within a class)."
         )
     report = {
         "imagined_rows": rows,

@@ -198,6 +198,20 @@ def test_a_plan_that_makes_no_sense_is_refused(dpsynth, people, tmp_path, words,
     assert (ran.code, said in ran.err) == (code, True), ran.err
 
 
+def test_check_says_how_many_rows_links_take_and_a_release_of_fewer_says_the_same(dpsynth, people):
+    spec = people("joint", epsilon=2, neighbours="replace_one", rows=60)
+    few = dpsynth("check", spec, "--runs", 0, "--n", 60, "--json").json
+    enough = few["chosen"]["links_from_rows"]
+    note = f"Links are looked for from about {enough:,} rows on."
+    assert [note in one for one in few["notes"]].count(True) == 1
+    assert note in " ".join(dpsynth("release", spec).out.split())
+    many = dpsynth("check", spec, "--runs", 0, "--n", 2 * enough, "--json").json["notes"]
+    assert [f"looked for from about {enough:,} rows on; with fewer" in one for one in many].count(True) == 1
+    assert not any(note in one for one in many)
+    most = dpsynth("check", spec, "--runs", 0, "--n", 20 * enough, "--json").json["notes"]
+    assert not any("links between columns" in one for one in most)
+
+
 def test_plan_and_check_read_no_data(dpsynth, people, tmp_path):
     spec = people("pmm")
     (tmp_path / "people.csv").unlink()
