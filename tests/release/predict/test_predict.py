@@ -8,6 +8,7 @@ import pytest
 from dpsynth_cli.errors import UsageError
 from dpsynth_cli.evaluate.lines import TARGETS
 from dpsynth_cli.evaluate.tables import Table
+from dpsynth_cli.release.predict import plan as module
 from dpsynth_cli.release.predict.family import FAMILY
 from dpsynth_cli.release.predict.plan import plan
 from dpsynth_cli.release.predict.predict import MARGIN, Range, errors_of, predict, ranges
@@ -159,6 +160,34 @@ def test_plan_finds_the_least_epsilon():
     exact = np.quantile(gaps, 1 - 1 / (20 * len(FAMILY))) * MARGIN / 0.01
     assert exact / 2 < found.epsilon < 3 * exact
     assert all(error.high > 0 for _, error in found.tried)
+
+
+@pytest.mark.parametrize("power", [0.4, 0.7, 1.0])
+@pytest.mark.parametrize("value", [0.3, 0.03, 0.004])
+def test_plan_needs_few_releases_where_errors_follow_a_law(monkeypatch, power, value):
+    """The error of table i is (i + 1)/500 by epsilon to a power."""
+    spec = spec_of("marginals", {"k": {"type": "nominal", "categories": ["a", "b"]}}, rows_hint=10_000)
+    looked_at = []
+
+    def imagined(wanted, rows, table):
+        looked_at.append(float(wanted.privacy.budget))
+        return None, next(name for name, one in tables.items() if one is table)
+
+    tables = module.references(spec, 10_000, None)
+    monkeypatch.setattr(module, "references", lambda *asked: tables)
+    monkeypatch.setattr(module, "_check", lambda *asked: None)
+    monkeypatch.setattr(module, "imagine", imagined)
+    law = {name: (number + 1) / 500 for number, name in enumerate(tables)}
+    monkeypatch.setattr(
+        module, "errors_of", lambda table, name, wanted, only: {"tvd1": law[name] / looked_at[-1] ** power}
+    )
+    found = plan(spec, "tvd1", value, 10_000)
+    exact = (MARGIN * max(law.values()) / value) ** (1 / power)
+    assert found.error.high <= value
+    assert exact <= found.epsilon < 1.2 * exact + 0.001
+    assert found.error.worst == max(law, key=law.get)
+    assert len(looked_at) <= 40
+    assert looked_at.count(found.epsilon) >= len(FAMILY)
 
 
 def test_plan_solves_for_the_worst_table():
