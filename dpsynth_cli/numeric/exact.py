@@ -110,6 +110,15 @@ def power(x: Floats, y: Floats | float) -> Floats:
     return exp(y * log(x))
 
 
+def inner(x: Floats, y: NDArray[np.generic]) -> float:
+    """The sum of the products of two vectors.
+
+    >>> inner(np.array([1.0, 2.0]), np.array([3, 4]))
+    11.0
+    """
+    return float((x * y).sum())
+
+
 def turned(x: Floats, matrices: Sequence[tuple[Floats, int]]) -> Floats:
     """Every axis of a table multiplied by its matrix of whole numbers, given with `bits_of` it. Each product
     takes the first axis and puts it last.

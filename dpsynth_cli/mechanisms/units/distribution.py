@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth_cli.domain import Domain
-from dpsynth_cli.numeric.exact import exp, log
+from dpsynth_cli.numeric.exact import exp, inner, log
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Floats, Ints, Model
 
@@ -52,7 +52,7 @@ class Distribution:
     @property
     def mean(self) -> float:
         """How many rows a unit has."""
-        return _sum(self.units, self.means) / max(1e-9, float(self.units.sum()))
+        return inner(self.units, self.means) / max(1e-9, float(self.units.sum()))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def _nearest(counted: Floats, variance: float, edges: tuple[int, ...], rows: flo
     for _ in range(ROUNDS):
         means = _means(inside, edges)
         unsure = OUTSIDE**2 * float((units**2 * (widths**2 - 1)).sum()) / 12
-        excess = _sum(means, counted) - rows
-        better = counted - variance * means * (excess / (variance * _sum(means, means) + unsure + 1e-9))
+        excess = inner(means, counted) - rows
+        better = counted - variance * means * (excess / (variance * inner(means, means) + unsure + 1e-9))
         whole = float(np.clip(better.sum(), max(1.0, rows / edges[-1]), max(1.0, rows)))
-        units = _with_rows(better, means, whole, _sum(means, better))
+        units = _with_rows(better, means, whole, inner(means, better))
         inside = _between(units, variance, edges)
     return Distribution(edges, units, _tilted(inside, units, edges, rows))
 
@@ -121,7 +121,7 @@ def _with_rows(counted: Floats, means: Floats, whole: float, rows: float) -> Flo
         return on_simplex(counted - of_large * away, whole)
 
     far = 4 * (float(np.abs(counted).sum()) + whole)
-    return less(_root(lambda at: rows - _sum(means, less(at)), -far, far))
+    return less(_root(lambda at: rows - inner(means, less(at)), -far, far))
 
 
 def _between(units: Floats, variance: float, edges: tuple[int, ...]) -> Floats:
@@ -147,7 +147,7 @@ def _tilted(inside: Floats, units: Floats, edges: tuple[int, ...], rows: float) 
         found = inside * exp(slope * place)
         return np.asarray(found / np.bincount(group, found)[group])
 
-    return steeper(_root(lambda at: _sum(units, _means(steeper(at), edges)) - rows, -STEEPEST, STEEPEST))
+    return steeper(_root(lambda at: inner(units, _means(steeper(at), edges)) - rows, -STEEPEST, STEEPEST))
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
@@ -161,8 +161,3 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
 def _means(inside: Floats, edges: Sequence[int]) -> Floats:
     group = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
     return np.asarray(np.bincount(group, inside * np.arange(1, len(inside) + 1)), np.float64)
-
-
-def _sum(one: Floats, other: Floats) -> float:
-    """Of products. Not a product of vectors, whose last bit hangs on the processor."""
-    return float((one * other).sum())

@@ -14,7 +14,7 @@ from dpsynth_cli.mechanisms.units.heads import Heads
 from dpsynth_cli.mechanisms.units.links import Link, Plan, Told, told
 from dpsynth_cli.mechanisms.units.paths import Follow, Steps, Walk
 from dpsynth_cli.mechanisms.units.pool import Pool, unit_cells
-from dpsynth_cli.numeric.exact import exp, log
+from dpsynth_cli.numeric.exact import exp, inner, log
 from dpsynth_cli.questions import Answer, Bins, Floats, Ints
 
 TRIED = 4  # rows to choose from for each row of a unit that is drawn in a round
@@ -133,7 +133,7 @@ def _worth(link: Link, table: Told, codes: Mapping[str, Ints]) -> float:
     if link.axis is not None:
         return table.information
     part = np.bincount(codes[link.column.name]) / max(1, len(codes[link.column.name]))
-    chance, same = float(part @ part), float(table.after[0, 1])  # that it is the same
+    chance, same = inner(part, part), float(table.after[0, 1])  # that it is the same
     return float(table.trust[0, 0] * same * log(max(same, 1e-9) / max(chance, 1e-9)))
 
 

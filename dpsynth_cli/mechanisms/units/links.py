@@ -17,7 +17,7 @@ import numpy as np
 from dpsynth_cli.changes import change_codes, change_step, change_zero
 from dpsynth_cli.domain import Column
 from dpsynth_cli.mechanisms.units.sizes import CATEGORIES
-from dpsynth_cli.numeric.exact import log
+from dpsynth_cli.numeric.exact import inner, log
 from dpsynth_cli.numeric.histogram import on_simplex
 from dpsynth_cli.questions import Answer, Ask, Bins, Floats, Ints, Question, UnitPairs
 from dpsynth_cli.shares import divide
@@ -112,10 +112,10 @@ def most_pairs(ask: Ask, share: Fraction, units: Floats, spread: int) -> int:
     rows count for less. `units` is how many have 1, 2, .. rows; the share is for `spread` tables."""
     k, size = len(units), np.arange(1, len(units) + 1)
     tried = sorted({1, k - 1} | {step for step in (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128) if step < k - 1})
-    whole = max(1.0, float(units @ (size - 1)))
+    whole = max(1.0, inner(units, size - 1))
 
     def error(most: int) -> float:
-        many = max(1.0, float(units @ np.minimum(size - 1, most)))
+        many = max(1.0, inner(units, np.minimum(size - 1, most)))
         sd = ask.sd(_typical(share / spread, most))
         return float(TYPICAL * sd / many + (TYPICAL / many) ** 0.5 + WEIGHED * (1 - many / whole))
 
@@ -136,7 +136,7 @@ class Told:
     @property
     def information(self) -> float:
         """How much what was before tells of what comes after, as far as it stands above noise."""
-        after = self.before @ self.after
+        after = (self.before[:, None] * self.after).sum(axis=0)
         each = self.after * log(np.maximum(self.after, 1e-12) / np.maximum(after, 1e-12))
         return float((self.before[:, None] * self.trust * each).sum())
 
@@ -182,7 +182,7 @@ def plan(
     shares = divide(share, weights)
     most = most_pairs(ask, share, units, len(weights))
     far = min(most, k - 2)
-    pairs = max(1.0, float(units @ np.minimum(np.arange(k), most)))
+    pairs = max(1.0, inner(units, np.minimum(np.arange(k), most)))
     near, changed = shares[1 : 1 + len(columns)], shares[1 + len(columns) :]
     typical = Question(STEP, UnitPairs((), (), (), most), near[0] if near else shares[0])
     sd = ask.sd(typical)
