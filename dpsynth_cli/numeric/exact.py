@@ -110,7 +110,7 @@ def power(x: Floats, y: Floats | float) -> Floats:
     return exp(y * log(x))
 
 
-def inner(x: Floats, y: NDArray[np.generic]) -> float:
+def inner(x: Floats, y: Floats | NDArray[np.int64]) -> float:
     """The sum of the products of two vectors.
 
     >>> inner(np.array([1.0, 2.0]), np.array([3, 4]))
