@@ -61,12 +61,6 @@ class Alike:
     targets: Sequence[Target]
 
 
-def alone(target: Target) -> Alike:
-    """One table: rows of a cell of its other columns are alike."""
-    kinds = len(target.counts)
-    return Alike(target.index, kinds, [Target(np.arange(kinds), target.group, target.counts)])
-
-
 def fitted(start: Floats, several: Sequence[Alike], passes: int) -> tuple[Floats, list[list[Floats]]]:
     """The distributions (rows x v) that have these tables, and the factors that lead there.
 

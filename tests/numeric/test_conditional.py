@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.numeric import conditional
-from dpsynth_cli.numeric.conditional import Alike, Target, added, alone, fitted, picked
+from dpsynth_cli.numeric.conditional import Alike, Target, added, fitted, picked
 
 
 def rows(seed: int, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -23,6 +23,12 @@ def targets(a: np.ndarray, b: np.ndarray) -> tuple[list[Target], np.ndarray]:
     p = law / law.sum(axis=1, keepdims=True)
     group = np.arange(3)
     return [Target(index, group, added(p, index, 3, group, 3)) for index in (a, b)], p
+
+
+def alone(target: Target) -> Alike:
+    """One table: rows of a cell of its other columns are alike."""
+    kinds = len(target.counts)
+    return Alike(target.index, kinds, [Target(np.arange(kinds), target.group, target.counts)])
 
 
 def together(a: np.ndarray, b: np.ndarray, several: list[Target]) -> Alike:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+NONE = 1e-150  # a standard deviation of less is none: its square is nothing
+
 
 def reach(noise: str, sd: float, cells: int, failure: float) -> float:
     """The least t such that any of so many cells has noise of t or more, up or down, with probability at most
@@ -14,12 +16,12 @@ def reach(noise: str, sd: float, cells: int, failure: float) -> float:
     >>> round(reach("rounded_gaussian", 20.0, 500, 0.01), 1)
     85.8
     """
-    if noise == "none" or sd <= 0:
+    if noise == "none" or sd < NONE:
         return 1.0
     chance = min(failure / cells, 0.5)
     if noise == "discrete_laplace":
         # sd^2 = 2r/(1-r)^2, and |noise| reaches t with probability 2 r^t / (1+r).
-        r = 1.0 - (math.sqrt(1 + 2 * sd**2) - 1) / sd**2
+        r = 2 * sd**2 / (1 + math.sqrt(1 + 2 * sd**2)) ** 2
         return max(1.0, math.log(2 / (chance * (1 + r))) / -math.log(r))
     if noise != "rounded_gaussian":
         raise ValueError(f"counts have no noise called {noise}")

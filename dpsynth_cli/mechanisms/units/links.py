@@ -9,7 +9,7 @@ allows only whether it is the same. For numbers how far they change besides. For
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -49,11 +49,6 @@ class Link:
     def many(self) -> int:
         """How many states there are."""
         return self.column.codes if self.axis is None else self.shape[1]
-
-    def unweighed(self) -> Link:
-        """The same, with weights to be found."""
-        cells = self.shape[0] * self.shape[1]
-        return replace(self, near=np.zeros(cells), far=np.zeros(cells))
 
     def states(self, codes: Ints) -> Ints:
         return codes if self.axis is None else np.searchsorted(self.axis.edges, codes, side="right") - 1

@@ -110,6 +110,13 @@ def test_a_rare_finer_value_is_rounded_and_a_step_wider_than_the_bounds_is_none(
     assert rounded(zeros, Answer(counts, (24,), "none", 1.0)) == zeros
 
 
+@pytest.mark.parametrize("epsilon", [1_500, 3_000, 30_000, 10**6])
+def test_hardly_any_noise_hides_no_step(epsilon):
+    values = np.round(RNG.gamma(2, 20, 500), 2)
+    made, _, _ = found({"x": values}, Domain((Column("x", "continuous", lower=0.0, upper=400.0),)), epsilon)
+    assert (made.spent, made.domain["x"].step) == (SHARE, Fraction(1, 100))
+
+
 @pytest.mark.parametrize(("epsilon", "share"), [(3, None), (200, SHARE), (0.3, SHARE)])
 def test_more_is_spent_where_that_shows_the_steps_of_three_thousand_rows(epsilon, share):
     names = [f"x{i}" for i in range(8)]
