@@ -22,10 +22,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 STANDS, ALONE = 3.0, 1.0  # standard deviations: of a sum, and so much more of single cells: Laplace noise
 RARER = 2.5  # so many more at most, however far out a cell is
-SEEN, LEAST = (
-    20.0,
-    100.0,
-)  # rows that a tail has, which a law is fitted to: times the noise of a cell, and at all
+SEEN, LEAST = 20.0, 100.0  # rows of a tail that a law is fitted to: times the noise of a cell, and at all
 SHAPES = np.arange(-15, 16, 2) / 20  # of the law; below 0 it has an end, at 0 it is exponential
 NEAR = 0.2  # that is how far shapes usually are from 0
 WIDTHS = exp(np.arange(-15.0, 10.0) * (math.log(2) / 3))  # of the law, over that of the tail that is seen

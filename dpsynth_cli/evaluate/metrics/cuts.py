@@ -131,9 +131,8 @@ class CutTables:
         """The total variation distance of the first two tables."""
         found, whole = self.numbers(columns)
         one, other = (max(1, rows) for rows in self.rows[:2])
-        weights = np.repeat(
-            [float(other), -float(one)], self.rows[:2]
-        )  # whole numbers: equal shares are equal
+        # Whole numbers: equal shares are equal.
+        weights = np.repeat([float(other), -float(one)], self.rows[:2])
         away = np.bincount(np.concatenate(found[:2]), weights, whole)
         return float(np.abs(away, out=away).sum() / (2 * one * other))
 

@@ -19,11 +19,9 @@ from dpsynth_cli.domain import STEPS, Column, exact
 from dpsynth_cli.mechanisms.search.noise import reach
 from dpsynth_cli.questions import Answer
 
-SHARE = Fraction(1, 50)  # of the budget, for all columns together;
-MORE = tuple(
-    Fraction(1, part) for part in (40, 30, 25, 20, 16)
-)  # or the least of these, if that shows steps of
-FEW_ROWS = 2_200  # rows, some of which are round by chance: how many there are is not known yet
+SHARE = Fraction(1, 50)  # of the budget, for all columns together; or the least of these that shows the steps
+MORE = tuple(Fraction(1, part) for part in (40, 30, 25, 20, 16))
+FEW_ROWS = 2_200  # of so many rows, some of them round by chance: how many there are is not known yet
 RARE = 0.005  # of the rows: so many may be rounded
 CHANCE = 0.02  # that noise is taken for rows of a step
 SEEN = 5.0  # times what noise may be: fewer rows show nothing

@@ -1,7 +1,7 @@
 """One batch of rows, and what was looked up for it: cells, numbers of cells, classes.
 
-Several columns are packed into one number, the cell of their product: to count two packs together counts
-every pair of their columns at once.
+Several columns are packed into one number, the cell of their product: what is looked up for it or counted of
+it is for all of them at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Sums of products over one batch: moments, pair tables, sums in cells. Exact integers, in any order.
+"""Sums of products over one batch: moments, scores of attributes, sums in cells. Exact integers, in any
+order.
 
-One-hot products are counts (`tables.py`). Products of values are float64, in chunks whose sums stay below
-2^53.
+One-hot products are counts (`tables.py`): here is only of which tables. Products of values are float64, in
+chunks whose sums stay below 2^53.
 """
 
 from __future__ import annotations
