@@ -96,6 +96,24 @@ def shrunk_by_class(
     return [part.reshape(shape) for part in np.split(alone, len(noisy))]
 
 
+def interaction(away: Floats, variance: float) -> tuple[Floats, float]:
+    """What differences of tables, a class each, say beyond tables of fewer of their columns, and the variance
+    of the noise that is left in a cell, on average. Of sums along columns so much is kept as is no noise.
+
+    >>> interaction(np.array([[[5.0, 1.0], [2.0, 2.0]]]), 16.0)
+    (array([[[ 1., -1.],
+            [-1.,  1.]]]), 4.0)
+    """
+    alone = away
+    for axis in range(1, away.ndim):
+        alone = alone - alone.mean(axis=axis, keepdims=True)
+    part = math.prod((cells - 1) / cells for cells in away.shape[1:])
+    sums, many = away - alone, (1 - part) * away.size
+    energy = variance * (many + math.sqrt(2 * many))  # of noise alone, and a standard deviation
+    kept = round(max(0.0, 1 - energy / max(float((sums * sums).sum()), 1e-300)), 9)
+    return alone + kept * sums, variance * (part + kept * (1 - part))
+
+
 def decided(noisy: Floats, variance: float) -> NDArray[np.bool_]:
     """Where a table of two columns is empty because its rows decide their column: beside the main cell of
     each row there is no more than noise, neither in all nor in a few cells. None if noise could hide more

@@ -2,6 +2,8 @@
 
 The numbers that decide are multiples of the golden ratio, modulo 1, along rows that are sorted by what
 matters: even over every run of neighbours, so over the rows of each cell of a table, and of two tables.
+Sorted by many columns, one inside the other, neighbours are alike in all of them (as in a systematic sample
+of a sorted list).
 """
 
 from __future__ import annotations
@@ -27,8 +29,13 @@ def even(keys: Sequence[Ints], rng: np.random.Generator) -> Floats:
     key = keys[0].astype(np.int64, copy=False)  # products may be large
     for other in keys[1:]:
         key = key * (int(other.max(initial=0)) + 1) + other
-    u = np.empty(len(key))
-    u[mixed_by(key, rng)] = _golden(len(key), rng)
+    return even_along(mixed_by(key, rng), rng)
+
+
+def even_along(order: Ints, rng: np.random.Generator) -> Floats:
+    """Numbers in [0, 1), a row each, even over every run of rows that are next to each other in an order."""
+    u = np.empty(len(order))
+    u[order] = _golden(len(order), rng)
     return u
 
 
@@ -40,12 +47,20 @@ def _golden(count: int, rng: np.random.Generator) -> Floats:
 def mixed_by(key: Ints, rng: np.random.Generator) -> Ints:
     """The rows in the order of a key (0 or more), in random order where it is the same.
 
-    Sorted 16 bits at a time, which numpy does by counting; random ones first.
-
     >>> mixed_by(np.array([70_000, 3, 70_001]), np.random.default_rng(0)).tolist()
     [1, 0, 2]
     """
-    order = np.argsort(rng.integers(2**16, size=len(key), dtype=np.uint16), kind="stable")
+    return sorted_by(key, np.argsort(rng.integers(2**16, size=len(key), dtype=np.uint16), kind="stable"))
+
+
+def sorted_by(key: Ints, order: Ints) -> Ints:
+    """The rows in the order of a key (0 or more), in the order that they had where it is the same.
+
+    Sorted 16 bits at a time, which numpy does by counting.
+
+    >>> sorted_by(np.array([70_000, 3, 70_000]), np.array([2, 1, 0])).tolist()
+    [1, 2, 0]
+    """
     most, shift = int(key.max(initial=0)), 0
     while most >> shift:
         digit = (key >> shift & 0xFFFF).astype(np.uint16)

@@ -49,11 +49,11 @@ from dpsynth_cli.mechanisms.shared.sizes import sizes_and_rest
 from dpsynth_cli.questions import Ask, CellCounts, Cells, Model, Question
 from dpsynth_cli.shares import divide
 
-FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.4, 0.45, 0.06  # of what is left of the share of pairs
+FINER, TRIPLES, INTERACTIONS, LOOK = 0.25, 0.12, 0.45, 0.05  # of what is left of the share of pairs
 BY_CLASS = 1.02  # tables by class keep more than pairs show: their worth counts for so much
 MISSING = Fraction(1, 40)  # of the share of pairs, for which values are missing together
 REPEATED = Fraction(1, 8)  # of the share of pairs, at most, for values that many rows have
-CLEAR = 0.006  # noise of a triple's gap, as a part of the rows, below which triples are looked at
+CLEAR = 0.035  # noise of a triple's gap, as a part of the rows, below which triples are looked at
 MOST_CELLS = 2**25  # of all pairs that are looked at, and all classes
 MOST_CATEGORIES = 2**14  # of a column
 
@@ -113,11 +113,14 @@ def explored(
     chosen = chosen or [max(scopes, key=lambda scope: gaps[scope].beyond)]
     known.links = survey.count("links", chosen, links)
     known.learn(known.links)
-    again, left = divide(pairs, [FINER, 1 - FINER])
-    finer = choice.finer(survey, known.estimated_links(), again)
+    estimated = known.estimated_links()
+    strong = choice.strong(estimated)
+    finer = choice.finer(survey, estimated, strong, FINER * float(pairs))
     if finer:
+        part = FINER * len(finer) / len(strong)
+        again, pairs = divide(pairs, [part, 1 - part])
         counted = survey.count("links", list(finer.values()), again, even=True)
-        known.finer, pairs = dict(zip(finer, counted, strict=True)), left
+        known.finer = dict(zip(finer, counted, strict=True))
 
     # Pairs and larger tables: where the model of the links is far from the rows.
     chain, _ = known.fit(scopes)
@@ -181,6 +184,7 @@ def _count_more(
         chain, _ = known.fit(three)
         found, _ = survey.gaps({scope: chain.expected[scope] for scope in three}, look)
         _count(survey, known, "triples", choice.worthwhile(survey, found, larger), larger)
+        known.learn_pairs()
 
 
 def _count(survey: Survey, known: Evidence, step: str, scopes: list[Scope], share: Fraction) -> None:

@@ -20,7 +20,7 @@ from dpsynth_cli.mechanisms.joint.fused import fused
 from dpsynth_cli.mechanisms.joint.steps import Rows, Step, step_of
 from dpsynth_cli.numeric.conditional import Alike, Target, added, fitted, normalise, picked, products
 from dpsynth_cli.numeric.settled import settled
-from dpsynth_cli.numeric.systematic import chosen, even, within
+from dpsynth_cli.numeric.systematic import chosen, even_along, within
 from dpsynth_cli.questions import Floats, Ints
 
 PASSES = 6  # of proportional fitting;
@@ -57,7 +57,7 @@ class Chain:
         self.steps: list[Step] = []
         self.expected: dict[Scope, Floats] = {}
         self._left = dead_ends(frame, tables, order)
-        rows = Rows(frame, classes)
+        rows = Rows(frame, classes, rng)
         own: dict[int, list[Table]] = {j: [] for j in self.order}
         for table in tables:
             own[self._last(table.columns)].append(table)
@@ -66,7 +66,7 @@ class Chain:
             asked[self._last(scope[0])].append(scope)
         for j, link in order:
             if known is not None and j in known:
-                rows.cells[j] = known[j]
+                rows.set(j, known[j])
                 continue
             step = step_of(frame, j, own[j], link, asked[j])
             indices = [rows.index(factor.others, factor.levels) for factor in step.factors[-2:]]
@@ -74,8 +74,8 @@ class Chain:
             for scope in asked[j]:
                 self.expected[scope] = self._expected(scope, step, p, rows)
             self.steps.append(step)
-            v = chosen(p, even(indices[::-1][:2] or [classes], rng))
-            rows.cells[j] = self._finest(step, v, rows, rng)
+            v = chosen(p, even_along(rows.sorted(indices[-1] if indices else classes), rng))
+            rows.set(j, self._finest(step, v, rows, rng))
         self.astray = {j: sum(_astray(table, rows) for table in own[j]) for j in self.order}
 
     def _fit(self, step: Step, indices: Sequence[Ints], rows: Rows, passes: int) -> Floats:
@@ -111,22 +111,22 @@ class Chain:
         few: bool = False,
     ) -> Ints:
         """New rows of these classes: the finest cell of each column (columns x rows). Each column is drawn in
-        so many turns, every `turns`-th row at a time, and what rows have too many of goes by `feedback` from
-        one to the next; not where they are drawn given cells that are `known`: such rows are not like all
-        others. Where rows are `few`, they are settled then (`numeric/settled.py`)."""
-        rows = Rows(self.frame, classes)
+        so many turns, every `turns`-th of the sorted rows at a time, and what rows have too many of goes by
+        `feedback` from one to the next; not where they are drawn given cells that are `known`: such rows are
+        not like all others. Where rows are `few`, they are settled then (`numeric/settled.py`)."""
+        rows = Rows(self.frame, classes, rng)
         for j, cells in (known or {}).items():
-            rows.cells[j] = cells
+            rows.set(j, cells)
         for step, own in zip(self.steps, feedback, strict=True):
             begin = own.products() if few else []
             indices = [rows.index(table.others, table.levels) for table in own.tables] or [classes]
             left = possible(self.frame, self._left[step.column], step.column, step.level, rows)
             never = [(one.astype(np.float32), index) for one, index in (*self._allowed(step, rows), *left)]
             v = np.empty(len(classes), np.int64)
-            turn = np.arange(len(classes)) % turns
             key = rows.index(step.factors[-1].others, step.factors[-1].levels) if step.linked else classes
-            u = even([key, turn], rng)
-            for some in (slice(at, None, turns) for at in range(min(turns, len(classes)))):
+            order = rows.sorted(key)
+            u = even_along(order, rng)
+            for some in (order[at::turns] for at in range(min(turns, len(classes)))):
                 first, *more = zip(own.products(), indices, strict=True)
                 each = [first, *never, *more]  # the first is kept where all together leave a row nothing
                 v[some] = picked([table for table, _ in each], [index[some] for _, index in each], u[some])
@@ -135,7 +135,7 @@ class Chain:
             if few:
                 there = products([*zip(begin, indices, strict=True), *never])
                 v = settled(v, self._targets(step, rows), there > UNLIKELY, rng)
-            rows.cells[step.column] = self._finest(step, v, rows, rng, few)
+            rows.set(step.column, self._finest(step, v, rows, rng, few))
         return rows.cells
 
     def _last(self, columns: Sequence[int]) -> int:

@@ -105,17 +105,24 @@ def _closed_by(frame: Frame, j: int, level: int) -> float:
     return 1 - float(mass[together].sum() / max(mass.sum(), 1e-9)) * (1 - 1 / own.cells)
 
 
-def finer(survey: Survey, links: Sequence[Table], share: Fraction) -> dict[int, Scope]:
-    """Strong links by number, and levels at which a cell that rows are in still stands above its noise."""
-    strength = [_dimension(link.counts.sum(axis=0)) if link.counts.ndim == 3 else 2.0 for link in links]
-    strong = [at for at, dimension in enumerate(strength) if dimension < STRONG]
+def strong(links: Sequence[Table]) -> dict[int, float]:
+    """Strong links by number, and of each its joint entropy over the mean of both columns'."""
+    each = [_dimension(link.counts.sum(axis=0)) if link.counts.ndim == 3 else 2.0 for link in links]
+    return {at: dimension for at, dimension in enumerate(each) if dimension < STRONG}
+
+
+def finer(
+    survey: Survey, links: Sequence[Table], strong: Mapping[int, float], share: float
+) -> dict[int, Scope]:
+    """Levels at which a cell of a strong link that rows are in still stands above its noise, if all have such
+    a share: by number, those that are finer than the link."""
     found: dict[int, Scope] = {}
     if not strong:
         return found
-    sd = max(survey.sd(float(share) / len(strong)), 1e-6)
-    for at in strong:
+    sd = max(survey.sd(share / len(strong)), 1e-6)
+    for at, dimension in strong.items():
         columns = links[at].columns
-        most = (survey.rows / survey.classes / (CLEAR * sd)) ** (1 / strength[at])
+        most = (survey.rows / survey.classes / (CLEAR * sd)) ** (1 / dimension)
         scope = (columns, _levels(survey, columns, round(most)))
         while math.prod(survey.frame.shape(scope)) > LINK_CELLS:
             most /= 1.4

@@ -14,7 +14,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.characters import pattern
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
 from dpsynth_cli.mechanisms.joint.ladder import Ladder
-from dpsynth_cli.numeric.ratios import decided, shrunk, shrunk_by_class, vacant
+from dpsynth_cli.numeric.ratios import decided, interaction, shrunk, shrunk_by_class, vacant
 from dpsynth_cli.numeric.systematic import joined
 from dpsynth_cli.numeric.tilting import tilted
 from dpsynth_cli.questions import Floats
@@ -120,15 +120,22 @@ def independent(frame: Frame, scope: Scope) -> Floats:
 
 
 def estimated(frame: Frame, one: Counted, expected: Floats) -> Table:
-    """The table by what was counted and what is expected, with the sums of its columns."""
+    """The table by what was counted and what is expected, with the sums of its columns.
+
+    What fewer of its columns do is expected to be known better than the table itself tells: as far as it
+    is no more than noise by which they differ, only what all of them do together is learnt from it.
+    """
     sums = margins(frame, one.scope)
     most = [reduce(np.minimum.outer, [own[k] for own in sums]) for k in range(len(expected))]
     variance = max(one.variance, 1e-9)
-    if len(one.noisy) == len(expected):
-        found = np.array(shrunk_by_class(list(one.noisy), variance, list(expected), most, zeros=True))
+    together = expected if len(one.noisy) == len(expected) else expected.sum(axis=0, keepdims=True)
+    away, noise = interaction(one.noisy - together, variance)
+    noisy, noise = together + away, max(noise, 1e-9)
+    if len(noisy) == len(expected):
+        found = np.array(shrunk_by_class(list(noisy), noise, list(expected), most, zeros=True))
     else:  # all classes together: each as far from what is expected as they are
-        before = expected.sum(axis=0)
-        parts = (one.noisy.ravel(), variance, before.ravel(), np.sum(most, axis=0).ravel())
+        before = together[0]
+        parts = (noisy.ravel(), noise, before.ravel(), np.sum(most, axis=0).ravel())
         after = shrunk(*parts, zeros=True).reshape(before.shape)
         found = expected * np.divide(after, before, out=np.ones_like(before), where=before > 0)
     columns = [frame.ladders[j].column for j in one.scope[0]]
@@ -175,7 +182,7 @@ def refined(frame: Frame, coarse: Table, one: Counted) -> Table:
     even = independent(frame, one.scope)
 
     def divided(table: Floats) -> Floats:
-        whole = _coarser(frame, table, one.scope, coarse.levels)
+        whole = coarser(frame, table, one.scope, coarse.levels)
         scale = np.divide(coarse.counts, whole, out=np.zeros_like(whole), where=whole > 0)
         return np.asarray(table * scale[at])
 
@@ -240,7 +247,7 @@ def raked(table: Floats, even: Floats, sums: Sequence[Floats]) -> Floats:
     return np.asarray(np.round(table, 6))
 
 
-def _coarser(frame: Frame, table: Floats, scope: Scope, levels: Sequence[int]) -> Floats:
+def coarser(frame: Frame, table: Floats, scope: Scope, levels: Sequence[int]) -> Floats:
     """A table of a scope at coarser levels."""
     for at, (j, fine, coarse) in enumerate(zip(*scope, levels, strict=True)):
         ladder = frame.ladders[j]

@@ -15,6 +15,7 @@ import numpy as np
 from dpsynth_cli.mechanisms.joint.chain import Chain
 from dpsynth_cli.mechanisms.joint.estimates import Counted, estimates, independent, refined, with_margins
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
+from dpsynth_cli.mechanisms.joint.parts import pair_sums, together
 from dpsynth_cli.mechanisms.joint.siblings import Siblings, given_first
 from dpsynth_cli.numeric.forest import rooted
 from dpsynth_cli.numeric.sampling import whole
@@ -44,6 +45,16 @@ class Evidence:
     def learn(self, counted: Sequence[Counted]) -> None:
         """What new tables say of single columns."""
         self.frame, self.variances = with_margins(self.frame, self.variances, counted)
+
+    def learn_pairs(self) -> None:
+        """What tables of three columns say of pairs; those that were not counted are in these."""
+        sums = pair_sums(one for kind in self.more for one in kind)
+        self.links = [together(self.frame, one, sums.pop(one.scope[0], [])) for one in self.links]
+        self.pairs = [together(self.frame, one, sums.pop(one.scope[0], [])) for one in self.pairs]
+        given = [] if self.siblings is None else self.siblings.given
+        for own in [own for pair, own in sums.items() if not set(pair) <= set(given)]:
+            first, *others = sorted(own, key=lambda one: (-one.noisy.size, one.scope))
+            self.pairs.append(together(self.frame, first, others))
 
     def estimated_links(self) -> list[Table]:
         links = estimates(self.frame, self.links, lambda scope: independent(self.frame, scope))

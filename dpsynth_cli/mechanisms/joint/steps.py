@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth_cli.mechanisms.joint.frame import Frame, Scope, Table
-from dpsynth_cli.numeric.systematic import joined
+from dpsynth_cli.numeric.systematic import joined, mixed_by, sorted_by
 from dpsynth_cli.questions import Floats, Ints
 
 WORKING = 128  # cells of a column's working level, at most
@@ -62,12 +62,23 @@ class Step:
 
 
 class Rows:
-    """Rows that are being drawn: the class of each, and the finest cells of the columns so far."""
+    """Rows that are being drawn: the class of each, and the finest cells of the columns so far. They are kept
+    sorted by those columns, the latest first, so that rows that are next to each other are alike."""
 
-    def __init__(self, frame: Frame, classes: Ints) -> None:
+    def __init__(self, frame: Frame, classes: Ints, rng: np.random.Generator) -> None:
         self.classes: NDArray[Any] = classes.astype(np.int32)  # half of what int64 takes
         self.cells: NDArray[Any] = np.zeros((len(frame.ladders), len(classes)), np.int32)
         self._frame, self._known = frame, dict[tuple[int, int], Ints]()
+        self._order = mixed_by(classes, rng)
+
+    def set(self, j: int, cells: Ints) -> None:
+        """The finest cells of a column."""
+        self.cells[j] = cells
+        self._order = sorted_by(self.cell(j, self._frame.coarse[j]), self._order)
+
+    def sorted(self, key: Ints) -> Ints:
+        """The rows sorted by a key, and inside it by the columns so far."""
+        return sorted_by(key, self._order)
 
     def index(self, columns: Sequence[int], levels: Sequence[int]) -> Ints:
         """The number of each row's cell in a table of these columns: the class first."""

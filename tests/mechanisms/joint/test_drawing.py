@@ -14,6 +14,7 @@ from dpsynth_cli.mechanisms.joint.fused import fused
 from dpsynth_cli.mechanisms.joint.ladder import ladder
 from dpsynth_cli.mechanisms.joint.steps import Rows
 from dpsynth_cli.mechanisms.shared.oneway import Marginal
+from dpsynth_cli.numeric.systematic import even_along
 
 ROWS = 60_000
 
@@ -66,7 +67,7 @@ def drawn(chain: Chain, blocks: int, size: int, seed: int) -> tuple[np.ndarray, 
 @pytest.mark.parametrize("most", [1, 300, 2**14])
 def test_a_row_of_fused_tables_is_the_product_of_its_factors(chain, most):
     rng = np.random.default_rng(2)
-    rows = Rows(chain.frame, rng.integers(0, 2, 500))
+    rows = Rows(chain.frame, rng.integers(0, 2, 500), rng)
     rows.cells[:] = rng.integers(0, 6, rows.cells.shape)
     for step in chain.steps[1:]:
         tables = fused(chain.frame, step, most)
@@ -88,7 +89,7 @@ def test_a_row_of_fused_tables_is_the_product_of_its_factors(chain, most):
 
 def test_what_rows_had_in_fused_tables_adds_up_to_what_they_had_in_each(chain):
     rng = np.random.default_rng(3)
-    rows = Rows(chain.frame, rng.integers(0, 2, 500))
+    rows = Rows(chain.frame, rng.integers(0, 2, 500), rng)
     rows.cells[:] = rng.integers(0, 6, rows.cells.shape)
     step, v = chain.steps[3], rng.integers(0, 6, 500)
     found = np.zeros(sum(own.counts.size for own in step.factors))
@@ -104,6 +105,19 @@ def test_what_rows_had_in_fused_tables_adds_up_to_what_they_had_in_each(chain):
         for own in step.factors
     ]
     assert np.array_equal(found, np.concatenate(due))
+
+
+def test_draws_are_even_over_all_columns_so_far_whatever_was_counted(chain):
+    rng = np.random.default_rng(4)
+    rows, cells = Rows(chain.frame, np.zeros(6000, np.int64), rng), rng.integers(0, 6, (3, 6000))
+    for j, own in enumerate(cells):
+        rows.set(j, own)
+    u = even_along(rows.sorted(rows.index((0,), (chain.frame.ladders[0].top,))), rng)
+    for columns in ((0,), (0, 1, 2), (0, 2)):  # those of one cell are next to each other
+        key = np.ravel_multi_index(tuple(cells[list(columns)]), (6,) * len(columns))
+        for cell in np.unique(key):
+            own = np.sort(u[key == cell])
+            assert np.abs(own - (np.arange(len(own)) + 0.5) / len(own)).max() < 6 / len(own)
 
 
 def away(chain: Chain, tables: list[Table], classes: np.ndarray, cells: np.ndarray) -> float:
