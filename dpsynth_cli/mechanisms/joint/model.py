@@ -39,6 +39,7 @@ class Evidence:
     links: list[Counted] = field(default_factory=list)
     finer: dict[int, Counted] = field(default_factory=dict)  # links once more, by their number
     pairs: list[Counted] = field(default_factory=list)
+    told: list[Counted] = field(default_factory=list)  # pairs that only larger tables tell of
     more: list[list[Counted]] = field(default_factory=list)  # tables of three columns, of four
     siblings: Siblings | None = None  # what rows are drawn given
 
@@ -54,7 +55,7 @@ class Evidence:
         given = [] if self.siblings is None else self.siblings.given
         for own in [own for pair, own in sums.items() if not set(pair) <= set(given)]:
             first, *others = sorted(own, key=lambda one: (-one.noisy.size, one.scope))
-            self.pairs.append(together(self.frame, first, others))
+            self.told.append(together(self.frame, first, others))
 
     def estimated_links(self) -> list[Table]:
         links = estimates(self.frame, self.links, lambda scope: independent(self.frame, scope))
@@ -68,7 +69,7 @@ class Evidence:
         rng = np.random.default_rng(SEED)
         links = self.estimated_links()
         tables = list(links)
-        for kind in (self.pairs, *self.more):
+        for kind in (self.pairs + self.told, *self.more):
             if kind:
                 chain = self._chain(tables, links, rng, [one.scope for one in kind])
                 tables += estimates(self.frame, kind, chain.expected.__getitem__)

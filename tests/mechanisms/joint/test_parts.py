@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth_cli.domain import Column
+from dpsynth_cli.mechanisms.joint import facts_of
 from dpsynth_cli.mechanisms.joint.estimates import Counted, coarser
 from dpsynth_cli.mechanisms.joint.frame import Frame
 from dpsynth_cli.mechanisms.joint.ladder import ladder
@@ -95,5 +96,7 @@ def test_pairs_that_were_not_counted_are_known_by_larger_tables(given):
     siblings = Siblings(dict.fromkeys(given, none), {}, none, none) if given else None
     known = Evidence(frame, [1.0] * 3, links=[link], more=[[triple]], siblings=siblings)
     known.learn_pairs()
-    assert [one.scope[0] for one in known.pairs] == [pair for pair in [(0, 1), (0, 2)] if pair != given]
+    assert [one.scope[0] for one in known.told] == [pair for pair in [(0, 1), (0, 2)] if pair != given]
+    if not given:  # the audit names tables that were counted
+        assert facts_of(known, known.fit()[0])["pairs"] == []
     assert known.links[0].noisy == pytest.approx(np.full((1, 3, 3), 1 + 3 / 5))  # by 1 and 4
