@@ -49,8 +49,9 @@ def fitted(
     penalty: Floats,
     never: NDArray[np.bool_] | None = None,
     start: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """The distribution, and the weights of the functions of these numbers; `penalty` is above 0.
+) -> tuple[Floats, Floats, float]:
+    """The distribution, the weights of the functions of these numbers, and what another step would gain: less
+    than `NEAR`, but where steps came to their end before. `penalty` is above 0.
 
     `never` has the cells in which no row can be; `start` has weights to begin with.
     """
@@ -78,7 +79,7 @@ def fitted(
     steps = STEPS if signs or few else min(STEPS, max(ALL // basis.cells, FEWEST) // inner)
     most = 0 if many * len(index) <= AT_ONCE else HARD
     value, p = state(theta)
-    taken, unfinished, nearly = 0, 0, None
+    taken, unfinished, nearly, gain = 0, 0, None, 0.0
     for _ in range(steps):
         every = basis.means(p)
         here = every[index]
@@ -105,7 +106,7 @@ def fitted(
         else:
             break
         theta, value, p = theta + step, after, q
-    return np.round(p, ROUNDED), theta
+    return np.round(p, ROUNDED), theta, gain
 
 
 def _covariances(basis: Basis, index: Ints, p: Floats, here: Floats, penalty: Floats) -> Solve:

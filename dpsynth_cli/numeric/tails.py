@@ -37,7 +37,7 @@ def quiet(counts: Floats, sd: float, far: Floats | float = 1.0) -> int:
 
     >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0)
     1
-    >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0, np.array([1.0, 1, 2, 4, 8]))
+    >>> quiet(np.array([90.0, 30.0, 2.0, 4.5, -1.0]), 1.0, np.array([1.0, 1, 4, 16, 64]))
     3
     >>> quiet(np.array([90.0, 2.0, 3.0, 2.0, 3.0]), 1.0), quiet(np.zeros(3), 1.0)
     (0, 3)

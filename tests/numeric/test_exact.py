@@ -92,7 +92,7 @@ def fits() -> str:
         rng, basis = np.random.default_rng(1), Basis(sizes)
         index = np.concatenate([basis.residual(some) for some in ([0], [1], [0, 1], [1, 2], [2, 3])])
         means, penalty = rng.normal(0, 0.1, len(index)), rng.uniform(1e-4, 1e-2, len(index))
-        found += [part.tobytes().hex() for part in fitted(basis, index, means, penalty)]
+        found += [part.tobytes().hex() for part in fitted(basis, index, means, penalty)[:2]]
     x = rng.normal(size=10_000) * 9
     found += [str(exact.inner(x[at:1000], x[: 1000 - at])) for at in range(20)]
     found += [part.tobytes().hex() for part in (exact.exp(x), exact.log(x * x), exact.power(x * x, 0.3))]

@@ -29,7 +29,7 @@ def table(sizes):
 def test_it_has_the_means_and_no_more_than_they_say(sizes):
     basis, p = Basis(sizes), table(sizes)
     index = up_to(basis, 2)
-    found, _ = fitted(basis, index, basis.means(p)[index], np.full(len(index), 1e-9))
+    found, _, _ = fitted(basis, index, basis.means(p)[index], np.full(len(index), 1e-9))
     assert found.sum() == pytest.approx(1)
     assert np.allclose(basis.means(found)[index], basis.means(p)[index], atol=1e-5)
     others = np.setdiff1d(np.arange(1, basis.cells), index)
@@ -42,7 +42,7 @@ def test_the_penalty_says_how_far_means_are_missed(sizes):
     index = up_to(basis, 2)
     means = RNG.normal(0, 0.8, len(index))  # of no distribution at all
     penalty = RNG.uniform(0.01, 0.5, len(index))
-    found, theta = fitted(basis, index, means, penalty)
+    found, theta, _ = fitted(basis, index, means, penalty)
     assert np.allclose(means - basis.means(found)[index], penalty * theta, atol=1e-4)
 
 
@@ -51,7 +51,7 @@ def test_covariances_written_down_late_or_seldom_lead_to_the_same(monkeypatch):
     index = up_to(basis, 3)
     means = basis.means(p)[index] + RNG.normal(0, 0.02, len(index))
     penalty = np.full(len(index), 0.002)
-    at_once, _ = fitted(basis, index, means, penalty)
+    at_once, _, _ = fitted(basis, index, means, penalty)
     monkeypatch.setattr(loglinear, "AT_ONCE", 0)
     monkeypatch.setattr(loglinear, "WORK", 0)
     monkeypatch.setattr(loglinear, "INNER", 4)
@@ -61,7 +61,7 @@ def test_covariances_written_down_late_or_seldom_lead_to_the_same(monkeypatch):
         monkeypatch.setattr(loglinear, "HARD", hard)
         monkeypatch.setattr(loglinear, "STALE", stale)
         undone.clear()
-        found, _ = fitted(basis, index, means, penalty)
+        found, _, _ = fitted(basis, index, means, penalty)
         assert len(undone) == times or len(undone) > times > 1
         assert np.allclose(found, at_once, atol=1e-5) == (times > 0)  # too few steps for it without
 
@@ -71,9 +71,9 @@ def test_no_row_is_where_none_can_be_and_a_start_changes_nothing():
     never = np.arange(24) % 5 == 0
     index = up_to(basis, 2)
     means, penalty = basis.means(p)[index], np.full(len(index), 0.01)
-    found, theta = fitted(basis, index, means, penalty, never)
+    found, theta, _ = fitted(basis, index, means, penalty, never)
     assert (found[never] == 0).all()
-    again, _ = fitted(basis, index, means, penalty, never, theta + RNG.normal(size=len(theta)))
+    again, _, _ = fitted(basis, index, means, penalty, never, theta + RNG.normal(size=len(theta)))
     assert np.allclose(found, again, atol=1e-5)
 
 
@@ -88,10 +88,10 @@ def test_it_is_found_where_one_column_decides_another(monkeypatch):
     index = up_to(basis, 2)
     means = basis.means(p)[index] + rng.normal(0, 1e-3, len(index))
     penalty = np.geomspace(3e-6, 3e-3, len(index))
-    at_once, theta = fitted(basis, index, means, penalty, never)
+    at_once, theta, _ = fitted(basis, index, means, penalty, never)
     assert np.abs(means - basis.means(at_once)[index] - penalty * theta).max() < 1e-5
     monkeypatch.setattr(loglinear, "PRODUCTS", 0)
-    applied, _ = fitted(basis, index, means, penalty, never)
+    applied, _, _ = fitted(basis, index, means, penalty, never)
     assert np.abs(applied - at_once).sum() < 1e-3
 
 
@@ -100,7 +100,7 @@ def test_covariances_written_down_or_applied_are_the_same(monkeypatch):
     index = up_to(basis, 2)
     means = basis.means(p)[index] + RNG.normal(0, 0.02, len(index))
     penalty = np.full(len(index), 0.02)
-    written, _ = fitted(basis, index, means, penalty)
+    written, _, _ = fitted(basis, index, means, penalty)
     monkeypatch.setattr(loglinear, "PRODUCTS", 0)
     assert np.allclose(fitted(basis, index, means, penalty)[0], written, atol=1e-5)
 
@@ -111,5 +111,5 @@ def test_means_of_a_table_with_all_but_empty_cells_are_reached():
     p[np.arange(12), np.arange(12)[::-1]] = np.random.default_rng(4).random(12) ** 3
     p /= p.sum()
     index = up_to(basis, 2)
-    found, _ = fitted(basis, index, basis.means(p.ravel())[index], np.full(len(index), 1e-9))
+    found, _, _ = fitted(basis, index, basis.means(p.ravel())[index], np.full(len(index), 1e-9))
     assert np.abs(found - p.ravel()).sum() < 1e-3

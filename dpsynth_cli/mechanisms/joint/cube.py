@@ -29,7 +29,7 @@ from dpsynth_cli.mechanisms.joint.survey import gaps_of, is_gaussian
 from dpsynth_cli.mechanisms.shared.rules import Rules
 from dpsynth_cli.mechanisms.shared.sizes import Sizes
 from dpsynth_cli.numeric.exact import log
-from dpsynth_cli.numeric.loglinear import DIRECT, fitted
+from dpsynth_cli.numeric.loglinear import DIRECT, ROUNDED, fitted
 from dpsynth_cli.numeric.ratios import decided, shrunk
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.numeric.selection import weight_power, worth_counting
@@ -42,6 +42,8 @@ MOST_CODES = 24  # of a column
 STEPS = {1: "columns", 2: "links", 3: "pairs", 4: "pairs"}
 TABLES = 4000  # of so many columns, at most
 HELD = 10  # numbers a cell, while the model is fitted
+FINISHED = 1e-5  # nats that another step of a fit would gain
+AGAIN, RAKES = 2, 12  # tables that are wanted, and passes of proportional fitting to them
 LIGHT = 1e-4  # part of the rows that a cell of a column has at least, where a fit begins
 
 
@@ -148,10 +150,39 @@ class Cube:
         start = [
             self.theta.get(axes, np.zeros(len(found))) for axes, (found, _) in zip(sets, each, strict=True)
         ]
-        p, theta = fitted(basis, index, means, penalty, self.never, np.concatenate(start))
+        p, theta, gain = fitted(basis, index, means, penalty, self.never, np.concatenate(start))
         cuts = np.cumsum([len(found) for found, _ in each])[:-1]
         self.theta = dict(zip(sets, np.split(theta, cuts), strict=True))
-        return p
+        return p if gain < FINISHED else self._raked(p, sets)
+
+    def _raked(self, p: Floats, sets: Sequence[Axes]) -> Floats:
+        """A distribution whose fit was not finished, brought to the tables of these columns by proportional
+        fitting: each table towards what was counted, as far as its noise allows."""
+        p = p.reshape(self.known.basis.sizes)
+        for _ in range(AGAIN):
+            wanted = [(axes, self._wanted(p, axes)) for axes in sets if self.known.tells(axes)]
+            for _ in range(RAKES):
+                for axes, due in wanted:
+                    there = _sums(p, axes)
+                    scale = np.divide(due, there, out=np.zeros_like(due), where=there > 0)
+                    p = p * scale.reshape([p.shape[at] if at in axes else 1 for at in range(p.ndim)])
+            p = p / p.sum()
+        return np.round(p.ravel(), ROUNDED)
+
+    def _wanted(self, p: Floats, axes: Axes) -> Floats:
+        """The part of rows in each cell of a table."""
+        counts, variance = self.known.table(axes)
+        expected = _sums(p, axes) * self.known.rows
+        alone = [np.maximum(_sums(counts, (at,)), 0.0) for at in range(len(axes))]
+        most = reduce(np.minimum.outer, alone)
+        due = shrunk(counts.ravel(), variance, expected.ravel(), most.ravel()).reshape(counts.shape)
+        due = np.where(expected > 0, due, 0.0)
+        return np.asarray(due / max(float(due.sum()), 1e-9))
+
+
+def _sums(table: Floats, axes: Axes) -> Floats:
+    """A table added up over all other columns."""
+    return np.asarray(table.sum(axis=tuple(at for at in range(table.ndim) if at not in axes)))
 
 
 def run(

@@ -58,6 +58,10 @@ class Known:
         found, variance = self.sums[axes]
         return found / self.rows, variance / (self.rows * self.rows)
 
+    def tells(self, axes: Axes) -> bool:
+        """Whether all residuals of these columns are known."""
+        return all(some in self.sums for order in range(len(axes) + 1) for some in combinations(axes, order))
+
     def table(self, axes: Axes) -> tuple[Floats, float]:
         """The counts of a table of columns whose residuals are all known, and the variance of their noise."""
         own = Basis([self.basis.sizes[j] for j in axes])

@@ -12,6 +12,7 @@ from dpsynth_cli.mechanisms import joint
 from dpsynth_cli.mechanisms.joint import cube, cube_rows, whole
 from dpsynth_cli.mechanisms.joint.enough import FALLBACK
 from dpsynth_cli.mechanisms.joint.residuals import Known, association
+from dpsynth_cli.numeric import loglinear
 from dpsynth_cli.numeric.residual import Basis
 from dpsynth_cli.relations.impossible import in_codes
 from tests.asking import asking, drawn
@@ -250,3 +251,11 @@ def test_sizes_are_drawn_to_what_is_usual_as_far_as_they_may_be_noise():
     loud = association(np.array([1.0, 4.0, -2.0, 3.0]), np.full(4, 9), np.full(4, 3.0))
     assert loud.min() > 0
     assert loud.max() - loud.min() < 1
+
+
+def test_a_fit_that_comes_to_no_end_is_brought_to_the_tables(monkeypatch):
+    """Else its error may rise with epsilon: the more is asked, the longer a fit takes."""
+    omega, codes = Domain(MIXED), mixed()
+    whole_fit = error(omega, codes, release(codes, omega, 10.0)[1], 2)
+    monkeypatch.setattr(loglinear, "STEPS", 1)
+    assert error(omega, codes, release(codes, omega, 10.0)[1], 2) < whole_fit + 0.005
