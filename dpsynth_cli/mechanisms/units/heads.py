@@ -46,7 +46,8 @@ class Heads:
             found *= np.ascontiguousarray(factor.T).take(place, axis=1)
         whole = found.sum(axis=1, keepdims=True)
         even = wanted / max(1, found.shape[1])
-        return np.asarray(np.where(whole > 0, found * (wanted / np.maximum(whole, 1e-300)), even))
+        scale = np.divide(wanted, whole, out=np.zeros_like(wanted), where=whole > 0)
+        return np.asarray(np.where(whole > 0, found * scale, even))
 
     def drawn(self, places: Sequence[Ints], count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """So many units, in any order: the row that each begins with, and how many it has."""
