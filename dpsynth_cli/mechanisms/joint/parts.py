@@ -69,7 +69,7 @@ def _averaged(frame: Frame, one: Counted, each: Floats, again: Counted) -> tuple
     levels, at = again.scope[1], np.ix_(*groups)
     variance = coarser(frame, each[None], one.scope, levels)[0]
     cells = coarser(frame, np.ones((1, *each.shape)), one.scope, levels)[0]
-    trust = variance / (variance + again.variance)
+    trust = variance / np.maximum(variance + again.variance, 1e-300)
     change = (again.noisy - coarser(frame, one.noisy, one.scope, levels)) * (trust / cells)
     less = float((variance * trust / cells**2)[at].mean())
     return one.noisy + change[:, at[0], at[1]], each * (1 - trust)[at], less
