@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from dpsynth_cli.numeric.exact import log
 
+RARE = 7  # e^-7 / 2 is the chance of one piece
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
 def threshold(pieces: NDArray[np.generic], sd: float) -> Floats:
-    """What Laplace noise alone reaches once in 300 times in any of so many pieces; Gaussian noise, rarer."""
-    return np.asarray(sd / math.sqrt(2) * (log(np.maximum(pieces, 1)) + 5), np.float64)
+    """What Laplace noise alone reaches once in 2,200 times in any of so many pieces; Gaussian noise, rarer.
+
+    A column has some ten runs, and a spike that is none takes all rows of its run.
+    """
+    return np.asarray(sd / math.sqrt(2) * (log(np.maximum(pieces, 1)) + RARE), np.float64)
 
 
 def cut(first: Ints, width: Ints, pieces: Ints) -> tuple[Ints, Ints]:
