@@ -164,9 +164,11 @@ def query(
     seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Estimates with intervals from a transcript, as `dpsynth query --json` prints them."""
-    from dpsynth_cli.inference.query import answer
+    from dpsynth_cli.inference.query import answer_each
 
-    (rows,) = answer(Path(transcript), [text], where, level, population, seed=seed)
+    (rows,) = answer_each(Path(transcript), [text], where, level, population, seed=seed)
+    if isinstance(rows, UsageError):
+        raise rows
     return [one.as_json() for one in rows]
 
 

@@ -221,21 +221,3 @@ def _or_error(found: Callable[[], T]) -> T | UsageError:
         return found()
     except UsageError as error:
         return error
-
-
-def answer(
-    path: Path,
-    queries: Sequence[str],
-    where: str | None = None,
-    level: float = 0.95,
-    population: bool = False,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> list[list[Answered]]:
-    """The same, of queries that all have an answer."""
-    answers: list[list[Answered]] = []
-    for one in answer_each(path, queries, where, level, population, seed, progress):
-        if isinstance(one, UsageError):
-            raise one
-        answers.append(one)
-    return answers

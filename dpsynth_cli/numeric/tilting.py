@@ -42,11 +42,12 @@ def tilted(
     >>> tilted(flat, noisy, 1e6, (ends, ends), fit).round().tolist()
     [[[50.0, 50.0], [50.0, 50.0]]]
     """
-    squares: Scores = tuple(None if own is None else own**2 for own in scores)  # type: ignore[assignment]
+    first, second = scores
+    squares = (None if first is None else first**2, None if second is None else second**2)
+    ones = (None if first is None else np.ones(len(first)), None if second is None else np.ones(len(second)))
     away = moments(noisy - table, scores)
     noise = moments(np.full(table.shape, variance), squares)
-    sums = [None if own is None else np.ones(len(own)) for own in scores]
-    rows = np.maximum(moments(table, (sums[0], sums[1])), 1e-9)
+    rows = np.maximum(moments(table, ones), 1e-9)
     there = moments(table, scores)
     spread = np.maximum(moments(table, squares) - there**2 / rows, 1.0)
     wanted = there + _kept(away / spread, noise / spread**2) * away
